@@ -1,0 +1,121 @@
+/* The application: everything that a chat is, without a screen. It owns the conversation, the desk and
+ * the backend, turns lines and actions into requests, drains events into the conversation, and tells
+ * a view (app/view.h) what changed. tui and plain read struct app to show it; only app writes it.
+ *
+ * Life cycle: app_new -> app_set_view -> app_run (the loop) or app_poll by hand in tests -> app_free. */
+#ifndef FADER_APP_APP_H
+#define FADER_APP_APP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "app/desk.h"
+#include "app/view.h"
+#include "backend/backend.h"
+#include "chat/conversation.h"
+#include "chat/transcript.h"
+#include "config/settings.h"
+
+enum app_state { APP_LOADING, APP_IDLE, APP_PREFILL, APP_ANSWERING, APP_FAILED };
+enum severity { SAY_INFO, SAY_WARNING, SAY_ERROR };
+
+extern const double app_paces[];  /* 0 (full), 40, 20, 12, 5, 2 */
+extern const size_t n_app_paces;
+
+struct app_options {
+    struct settings *settings;       /* borrowed */
+    const char *model_name;          /* as resolved, for /show */
+    const char *system;              /* from the command line, or NULL */
+    int64_t seed;                    /* -1: a new random one for each answer */
+    int32_t max_tokens;              /* < 0: until the end token */
+    bool no_save;
+    const char *continue_path;       /* a transcript to reopen, or NULL */
+};
+
+struct app {
+    struct app_options options;
+    struct backend *backend;         /* owned */
+    struct backend_status status;    /* refreshed at every drain */
+    enum app_state state;
+    struct desk desk;
+    struct preset *preset;           /* the chosen one, owned */
+    struct conversation *conversation;
+    struct transcript *transcript;   /* NULL: not saved */
+    struct control control;          /* as last published */
+    bool first_fader;                /* the first fader of the sitting was touched: paced already */
+
+    /* the answer under way */
+    uint32_t request;                /* id, 0: none */
+    struct turn *answer;             /* NULL: none */
+    bool answer_drawn;               /* it has drawn its first token */
+    int32_t prefill_done, prefill_total;
+    double tps;                      /* measured over the last tokens */
+    int32_t ctx_used;
+    uint64_t kv_used;
+    struct detokenizer detok;
+
+    struct view view;                /* the newest candidates; valid when has_view */
+    bool has_view;
+    int64_t view_ns;                 /* when it came */
+
+    char *queued;                    /* typed while answering; sent when the answer ends */
+    bool seed_kept;                  /* the seed is fixed ("kept") */
+    uint32_t seed;                   /* of the answer under way, or the last */
+
+    char message[256];               /* the message line; "" = none */
+    enum severity severity;
+    int64_t message_until_ns;        /* it goes at this time; 0: stays until the next */
+
+    const struct view_ops *ops;
+    void *ops_ctx;
+    int view_fd;                     /* polled for input; -1: none */
+    void (*input_ready)(void *view); /* called when it is readable */
+    int64_t (*tick)(void *view, int64_t now_ns);  /* draws when due; returns when it wants to be called
+                                                     again, or INT64_MAX */
+    bool quit;
+};
+
+struct app *app_new(const struct app_options *options, struct backend *backend /* taken */,
+                    const struct desk *desk, struct preset *preset /* taken, may be NULL */,
+                    struct error *err);
+void app_free(struct app *app);
+
+int app_run(struct app *app);                  /* until quit; the exit status */
+void app_poll(struct app *app, int timeout_ms);/* one round of the loop */
+bool app_drain(struct app *app);               /* takes every event there is; true if there was one */
+
+/* A line that was entered: a command when it starts with '/', else a message ("//" sends a slash). While an
+ * answer runs a message is queued; commands act at once. */
+void app_enter(struct app *app, const char *line);
+
+/* An action. Those that are the view's own are handed to it. */
+void app_act(struct app *app, enum action action);
+
+/* Knobs: each publishes a snapshot at once, and posts a peek when nothing is drawing. */
+bool app_set_knob(struct app *app, enum knob knob, double value, struct error *err);
+void app_nudge(struct app *app, enum knob knob, int steps, bool coarse);
+void app_move_fader(struct app *app, enum knob knob, double travel);
+void app_reset_fader(struct app *app, enum knob knob);
+void app_mute_fader(struct app *app, enum knob knob);
+void app_undo_fader(struct app *app);
+bool app_choose_preset(struct app *app, const char *name, struct error *err);
+void app_set_pace(struct app *app, double pace);
+void app_set_paused(struct app *app, bool paused);
+void app_step(struct app *app);
+
+/* Answers. */
+void app_stop(struct app *app);
+void app_retry(struct app *app, bool same_dice);
+void app_pick(struct app *app, int32_t id);    /* go on from here with this token instead: a branch */
+void app_version(struct app *app, int direction);   /* '[' and ']': of the last turn with versions */
+
+/* The message line, one sentence. */
+void app_say(struct app *app, enum severity severity, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Tokens of `id` as shown in a list: blanks, newlines and parts of characters made visible ("␣", "⏎",
+ * "‹E4›", "‹end›"). Columns are the caller's concern. */
+void app_visible_text(const char *bytes, size_t len, bool eog, char *out, size_t size);
+
+#endif
