@@ -1,0 +1,88 @@
+/* Weight types: one table of what every GGUF tensor type is. A type that fader cannot compute with
+ * is in it too, so that it can be refused by its name.
+ *
+ * A row of `n` elements is n / block_elements blocks of block_bytes, end to end. Layouts are those of
+ * the GGUF format (little-endian, as the hosts that fader runs on); in the 4-bit types the low nibbles
+ * hold the first half of a block and the high ones the second. */
+#ifndef FADER_ENGINE_QUANT_H
+#define FADER_ENGINE_QUANT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum quant_type {                /* ids as GGUF files have them */
+    QUANT_F32 = 0,
+    QUANT_F16 = 1,
+    QUANT_Q4_0 = 2,
+    QUANT_Q4_1 = 3,
+    QUANT_Q8_0 = 8,
+    QUANT_BF16 = 30
+};
+
+enum { QUANT_BLOCK = 32 };       /* elements in a block of Q8_0, Q4_0 and Q4_1 */
+
+struct block_q8_0 {              /* d * q */
+    uint16_t d;                  /* f16 */
+    int8_t q[QUANT_BLOCK];
+};
+struct block_q4_0 {              /* d * (q - 8) */
+    uint16_t d;
+    uint8_t q[QUANT_BLOCK / 2];
+};
+struct block_q4_1 {              /* d * q + m */
+    uint16_t d, m;
+    uint8_t q[QUANT_BLOCK / 2];
+};
+
+struct quant_traits {
+    uint32_t id;
+    const char *name;            /* "Q4_1" */
+    uint32_t block_elements;
+    uint32_t block_bytes;
+    bool supported;              /* fader computes with it */
+    /* The exact values, n a multiple of block_elements; the scalar truth. NULL where not supported.
+     * `src` needs no alignment. */
+    void (*dequantize_row)(const void *src, float *dst, size_t n);
+};
+
+/* The traits of a type id, or NULL for an id that no known GGUF has. */
+const struct quant_traits *quant_find(uint32_t id);
+
+/* Bytes of a row of `n` elements (a multiple of block_elements), without a check for overflow. */
+static inline size_t quant_row_bytes(const struct quant_traits *traits, size_t n)
+{
+    return n / traits->block_elements * traits->block_bytes;
+}
+
+static inline float quant_f32_from_bits(uint32_t bits)
+{
+    float value;
+
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline uint32_t quant_f32_bits(float value)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* Half precision (IEEE binary16) to single: exact, for every value including subnormals and NaN. */
+float quant_f16_to_f32(uint16_t half);
+
+/* Single to half, to nearest, ties to even; as F16C does it. A NaN stays a quiet NaN. */
+uint16_t quant_f32_to_f16(float value);
+
+static inline float quant_bf16_to_f32(uint16_t value)
+{
+    return quant_f32_from_bits((uint32_t)value << 16);
+}
+
+uint16_t quant_f32_to_bf16(float value); /* to nearest, ties to even */
+
+#endif
