@@ -27,7 +27,9 @@ const struct command *command_find(const char *name);        /* aliases too; NUL
 void command_run(struct app *app, const char *line);
 
 /* The words that could stand where `start` is in `line` (readline's view of completion):
- * NULL-terminated, owned by the caller with free of each; NULL: none. */
+ * NULL-terminated, owned by the caller with free of each; NULL: none. Files are the caller's to complete:
+ * command_completes_file says where. */
 char **command_complete(struct app *app, const char *line, size_t start, const char *word);
+bool command_completes_file(const char *line, size_t start);
 
 #endif

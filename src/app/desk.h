@@ -22,6 +22,7 @@ struct fader {
     bool muted;              /* neutral now; `kept` comes back */
     double kept;
     enum origin kept_origin;
+    enum origin notch_origin; /* where the notch's value came from */
 };
 
 struct desk {
@@ -34,16 +35,18 @@ struct desk {
         enum knob knob;
         double value;
         struct fader fader;
+        bool drag;           /* by desk_move_to: further ones of this knob join it */
     } undo[DESK_UNDO_MAX];
     size_t n_undo;
 };
 
 void desk_init(struct desk *d);                  /* built-in defaults */
 
-/* Lays one layer's values over the desk (start-up order): only keys with has[] true. */
+/* Lays one layer's values over the desk (start-up order): only keys with has[] true. Layers up to the
+ * preset move the notches too. */
 void desk_apply(struct desk *d, const bool has[KNOB_COUNT], const double value[KNOB_COUNT],
                 enum origin origin);
-/* A preset chosen: sets every knob, the order, the exemption, and the notches. */
+/* A preset chosen: sets every knob, the order, the exemption, and the notches; undo begins anew. */
 void desk_apply_preset(struct desk *d, const struct preset *p);
 
 /* Sets one value, recorded for undo; unmutes. Values out of range are refused with `err`. */
@@ -52,7 +55,8 @@ bool desk_set(struct desk *d, enum knob knob, double value, struct error *err);
 bool desk_nudge(struct desk *d, enum knob knob, int steps, bool coarse);
 bool desk_move_to(struct desk *d, enum knob knob, double travel);     /* mouse: 0 - 1, snapped to a stop */
 void desk_reset(struct desk *d, enum knob knob);                      /* to the notch */
-void desk_mute(struct desk *d, enum knob knob);                       /* neutral, and back */
+bool desk_mute(struct desk *d, enum knob knob);                       /* neutral, and back; false: it was
+                                                                         neutral already */
 bool desk_undo(struct desk *d, enum knob *which);                     /* false: nothing to undo */
 bool desk_is_changed(const struct desk *d);                           /* any knob off its notch: the '*' */
 bool desk_knob_changed(const struct desk *d, enum knob knob);
@@ -66,7 +70,7 @@ double fader_travel(enum knob knob, double value, int32_t n_vocab, bool *beyond)
 /* "0.80", "50", "off", "greedy", "1.10": at most 15 bytes. */
 void fader_value_text(enum knob knob, double value, char out[16]);
 
-/* True when the stage of this knob is not used because temperature is greedy and it acts after it. */
+/* True when the stage of this knob is not used because the temperature is greedy. */
 bool fader_is_idle(const struct desk *d, enum knob knob);
 
 #endif

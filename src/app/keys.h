@@ -3,6 +3,7 @@
 #ifndef FADER_APP_KEYS_H
 #define FADER_APP_KEYS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum action {
@@ -21,12 +22,16 @@ enum action {
     /* transcript focused */
     ACTION_TOKEN_LEFT, ACTION_TOKEN_RIGHT, ACTION_LINE_UP, ACTION_LINE_DOWN,
     ACTION_VERSION_PREVIOUS, ACTION_VERSION_NEXT, ACTION_COPY, ACTION_HEAT,
+    /* faders, candidates, transcript: back to the input line; leave */
+    ACTION_FOCUS_INPUT, ACTION_QUIT,
     ACTION_COUNT
 };
 
 enum focus { FOCUS_INPUT, FOCUS_FADERS, FOCUS_CANDIDATES, FOCUS_TRANSCRIPT, FOCUS_COUNT };
 
-/* Keys as the decoder names them: a code point, or one of these; modifiers or'ed in. */
+/* Keys as the decoder names them: a code point, or one of these; modifiers or'ed in. Control characters
+ * are their own code points (Ctrl-C is 3, Tab 9, Enter 13, Esc 27, Backspace 127 or 8), never KEYMOD_CTRL;
+ * capital letters carry no KEYMOD_SHIFT. */
 enum key {
     KEY_BASE_ = 0x110000,
     KEYS_UP, KEYS_DOWN, KEYS_LEFT, KEYS_RIGHT, KEYS_HOME, KEYS_END, KEYS_PAGE_UP, KEYS_PAGE_DOWN,
@@ -59,5 +64,17 @@ extern const size_t n_action_helps;
 /* The action bound to `key` when `focus` has it, or ACTION_NONE. */
 enum action keys_find(enum focus focus, int key);
 void keys_format(int key, char out[24]);   /* "^X Space", "Alt-j", "F5" */
+
+/* The text of /keys: every action with its keys, and what holds in which place. */
+struct str;
+void keys_describe(struct str *out);
+
+/* The hint line: what may be done here and now, the most useful first; the view shows as many as fit.
+ * `answering`: an answer is under way; `paused`: the desk is paused. Static, ends with key NULL. */
+struct key_hint {
+    const char *key;             /* "F5" */
+    const char *what;            /* "go on" */
+};
+const struct key_hint *keys_hints(enum focus focus, bool answering, bool paused);
 
 #endif
