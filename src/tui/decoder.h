@@ -4,7 +4,10 @@
  *
  * Keys are named as in app/keys.h: a code point or KEYS_*, with KEYMOD_* or'ed in. Enter is '\r', Tab
  * '\t', Esc 27, Backspace 127. A Ctrl-letter is KEYMOD_CTRL | the lower-case letter (Ctrl-J too), and
- * Ctrl-Space KEYMOD_CTRL | ' '. KEYMOD_SHIFT stands on named keys only: a letter has its own case.
+ * Ctrl-Space KEYMOD_CTRL | ' '. KEYMOD_SHIFT stands on named keys and Enter only: a letter has its own case.
+ * ^X and the key after it are one event, KEYMOD_CTRL_X | key, whose raw bytes are both: what no binding
+ * takes goes to readline whole. After ^X and an arrow, plain arrows are ^X arrows too, as long as each
+ * comes within a second of the one before. ^X Esc is nothing, ^X Ctrl-C is Ctrl-C.
  *
  * Life cycle: decoder_init -> (decoder_feed | decoder_expire -> decoder_next ...) -> decoder_done. */
 #ifndef FADER_TUI_DECODER_H
@@ -54,32 +57,27 @@ struct term_event {
 struct decoder_options {
     int64_t escape_ns;           /* how long a lone Esc waits for more */
     bool backspace_is_h;         /* the tty's erase character is ^H */
-    bool (*is_chord)(int key);   /* is KEYMOD_CTRL_X | key one of fader's? the rest of ^X is readline's */
 };
 
 struct decoder {
     struct decoder_options options;
-    int state;                   /* enum in decoder.c */
-    unsigned char seq[TERM_RAW_MAX + 1];  /* the sequence so far, ESC included */
+    int state;                   /* enum state in decoder.c */
+    unsigned char seq[TERM_RAW_MAX]; /* the sequence so far, ESC included */
     size_t seq_len;
-    bool overflow;               /* it was longer than that: swallow it */
-    bool alt;                    /* ESC stood before it */
     int64_t since_ns;            /* when its last byte came */
-    bool awaiting;               /* a reply is on its way: be patient with an ESC */
-    int64_t awaiting_until_ns;
-    struct term_event prefix;    /* the ^X that waits for its second key */
-    bool has_prefix;
-    int64_t repeat_until_ns;     /* arrows count as ^X arrows until then */
-    struct str paste;            /* what a bracketed paste brought so far, or the one handed out */
+    int64_t await_until_ns;      /* until then an ESC may begin a reply: be patient */
+    bool has_prefix;             /* ^X came and waits for its second key */
+    int64_t repeat_until_ns;     /* until then a plain arrow counts as ^X arrow */
+    struct str paste;            /* what a bracketed paste has brought so far */
     size_t paste_match;          /* bytes of its end marker seen */
-    int buttons;                 /* the mouse button that is down, 0 none */
-    int64_t click_ns;            /* the last press: when, where, which, how many */
-    int click_x, click_y, click_button, clicks;
-    struct term_event *queue;    /* owned ring-less queue: [head, n) */
+    int button;                  /* the mouse button that is down; 0: none */
+    struct {
+        int64_t when_ns;
+        int x, y, button, count;
+    } click;                     /* the last press, for double clicks */
+    struct term_event *queue;    /* owned; [head, n) wait to be taken */
     size_t head, n, cap;
-    char **texts;                /* pastes queued, in order; owned */
-    size_t n_texts, cap_texts;
-    char *handed_out;            /* the text of the last event taken */
+    char *handed_out;            /* text of the event taken last; owned */
 };
 
 void decoder_init(struct decoder *d, const struct decoder_options *options);

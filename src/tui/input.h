@@ -44,7 +44,7 @@ size_t input_cursor(void);                           /* byte offset */
 const char *input_prompt(void);                      /* "> ", or readline's: "(reverse-i-search)`..': ", "(arg: 4) " */
 bool input_is_empty(void);
 bool input_is_searching(void);                       /* readline is in the middle of something: every key is its own */
-bool input_is_inserting(void);                       /* false: vi's command mode */
+bool input_takes_escape(void);                       /* Esc means something to readline now (vi insertion, a search) */
 
 /* Lays the prompt and text out at `width` columns (>= 1): rows, in bytes of input_text(). Continuation rows
  * are indented by the prompt's width. Control characters count two columns (^A). A row never splits a
