@@ -5,9 +5,10 @@
  * the last run; run it again with other knobs on the same logits as often as a fader moves. Not
  * thread-safe; one per lane.
  *
- * What is computed stands in sampling-spec order: repetition penalty, greedy guard, temperature,
- * top-k, top-p, min-p, draw; `knobs.order` permutes what follows the penalty (llama.cpp puts the
- * temperature last). The draw lays the survivors end to end, likeliest first (lowest id first among
+ * What is computed stands in sampling-spec order: repetition penalty, greedy guard and temperature,
+ * top-k, top-p, min-p, draw; `knobs.order` permutes it (llama.cpp puts the temperature last). With a
+ * temperature of at most SAMPLER_GREEDY the temperature's stage leaves only the largest, and what
+ * stands after it does not run. The draw lays the survivors end to end, likeliest first (lowest id first among
  * equals), and takes the one on which the uniform number falls: sampler_uniform(seed, n), a pure
  * function, so that what will be drawn can be shown before it is drawn. */
 #ifndef FADER_ENGINE_SAMPLER_H
@@ -32,6 +33,8 @@ enum knob {
 };
 
 enum stage { STAGE_PENALTY, STAGE_TEMPERATURE, STAGE_TOP_K, STAGE_TOP_P, STAGE_MIN_P, STAGE_COUNT };
+
+#define SAMPLER_GREEDY 1e-4
 
 enum exempt_mode { EXEMPT_PUNCTUATION, EXEMPT_NONE, EXEMPT_LIST };
 enum { EXEMPT_LIST_MAX = 64 };
@@ -77,14 +80,15 @@ struct sampler_input {
     size_t n_context;
     const uint8_t *punctuation;  /* [n_vocab] non-zero: exempt under EXEMPT_PUNCTUATION; NULL: none */
     const struct knobs *knobs;
+    bool want_stats;             /* cut_share and entropy of every stage: costs a pass over the vocabulary each */
 };
 
 struct sampler_stage {
     enum stage stage;
     int32_t kept;        /* tokens left after it */
     int32_t changed;     /* penalty: ids penalised; others: tokens cut here */
-    double cut_share;    /* of the probability that reached this stage, 0 - 1 */
-    double entropy;      /* bits of softmax over what is left */
+    double cut_share;    /* of the probability that reached this stage, 0 - 1; NaN without want_stats */
+    double entropy;      /* bits of softmax over what is left; NaN without want_stats, but for the last stage */
     bool skipped;        /* neutral, or below greedy */
 };
 
@@ -105,10 +109,14 @@ struct sampler_candidate {
 struct sampler *sampler_new(int32_t n_vocab);
 void sampler_free(struct sampler *s);
 
-/* Runs the chain. The results below speak of the last run. Allocates nothing. */
+/* Runs the chain. The results below speak of the last run. Allocates nothing. Tokens at -infinity are not
+ * in the race: no count or list has them (where all are, all count as equal). */
 void sampler_run(struct sampler *s, const struct sampler_input *in);
 
 bool sampler_is_greedy(const struct sampler *s);
+
+/* Entropy of the raw softmax (before the chain), bits. */
+double sampler_entropy_model(const struct sampler *s);
 
 /* The stages in the order in which they ran: STAGE_COUNT of them. */
 const struct sampler_stage *sampler_stages(const struct sampler *s);
@@ -126,7 +134,7 @@ size_t sampler_survivors(struct sampler *s, struct sampler_candidate *out, size_
 size_t sampler_cut(struct sampler *s, enum stage stage, struct sampler_candidate *out, size_t max);
 
 /* Logits [n_vocab] and survival [n_vocab] as they stood after stage number `i` of sampler_stages;
- * recomputed, slow: for `fader sample`. */
+ * recomputed in f64, slow: for `fader sample`. */
 void sampler_trace(struct sampler *s, int i, double *logits, uint8_t *kept);
 
 /* Uniform in [0, 1) of answer token `n`: counter-based, 53 bits, the same on every machine. */
