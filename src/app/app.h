@@ -100,7 +100,7 @@ struct app {
     int32_t max_tokens;              /* of an answer; < 0: until the end token */
     enum context_policy on_full;
     enum origin pace_origin, seed_origin, max_tokens_origin, on_full_origin, system_origin;
-    const char *theme;               /* name of the theme in use, owned */
+    char *theme;                     /* name of the theme in use, owned */
     bool mouse;
 
     char message[256];               /* the message line; "" = none */

@@ -130,7 +130,6 @@ void conversation_messages(const struct conversation *c, const struct turn *unti
                            struct message_list *out);
 
 /* The messages that `answer` was made from, with the system prompt that it had. */
-void turn_messages(const struct conversation *c, const struct turn *answer,
-                   struct message_list *out);
+void turn_messages(const struct turn *answer, struct message_list *out);
 
 #endif
