@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { MAPGUARD_MAX = 256 };     /* maps at once */
+enum { MAPGUARD_MAX = 512 };     /* maps at once */
 
 /* Guards [start, start + size), page-aligned. Returns its handle, or -1 when there are MAPGUARD_MAX. Takes
  * SIGBUS over, if this process's handler is not mapguard's yet, and chains to what was there. */
