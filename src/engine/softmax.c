@@ -11,17 +11,38 @@
  * takes: the first term left out is below 6e-9 (f32, degree 7) and 5e-18 (f64, degree 13).
  * exp(0) is exactly 1, so that equal logits have exactly equal shares. */
 
-static const float f32_floor = -87.0f; /* below: 0. Above it, 2^k is a normal number. */
+/* Below -87 the result is 0; above it, 2^k is a normal number. */
+enum { F32_SIGN = INT32_MIN, F32_87 = 0x42AE0000 };
 
-static inline float exp_f32(float x)
+static inline int32_t bits_of(float x)
+{
+    int32_t bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static inline float float_of(int32_t bits)
+{
+    float x;
+
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* exp(x) for x <= 0; *used is the x that counted, -87 at least. What selects here are whole numbers (the
+ * bits of positive floats ascend with them): a compiler may then make vectors of it, while a choice
+ * between floats could raise an exception that the branch would not have. */
+static inline float exp_f32(float x, float *used)
 {
     const float log2e = 1.44269504f, round = 12582912.0f; /* 1.5 * 2^23: adding it rounds to whole */
     const float ln2_hi = 0.693359375f, ln2_lo = -2.12194440e-4f;
-    float shifted = x * log2e + round, k = shifted - round;
+    int32_t size = bits_of(x) & ~F32_SIGN, alive = size < F32_87 ? -1 : 0;
+
+    *used = x = float_of((size < F32_87 ? size : F32_87) | F32_SIGN);
+    float k = x * log2e + round - round;
     float f = x - k * ln2_hi - k * ln2_lo;
     float p = 1.0f / 5040;
-    int32_t bits, exponent;
-
     p = p * f + 1.0f / 720;
     p = p * f + 1.0f / 120;
     p = p * f + 1.0f / 24;
@@ -29,11 +50,7 @@ static inline float exp_f32(float x)
     p = p * f + 0.5f;
     p = p * f + 1.0f;
     p = p * f + 1.0f;
-    memcpy(&bits, &p, sizeof bits);
-    exponent = (int32_t)k * (1 << 23);
-    bits += exponent;
-    memcpy(&p, &bits, sizeof p);
-    return p;
+    return float_of((bits_of(p) + (int32_t)k * (1 << 23)) & alive);
 }
 
 struct softmax_sum softmax_weigh(const float *value, size_t n, float top, double temperature,
@@ -45,13 +62,8 @@ struct softmax_sum softmax_weigh(const float *value, size_t n, float top, double
     for (size_t i = 0; i < n; i += SOFTMAX_LANES) {
         float x[SOFTMAX_LANES], e[SOFTMAX_LANES];
 
-        for (int j = 0; j < SOFTMAX_LANES; j++) {
-            float scaled = (value[i + (size_t)j] - top) * scale;
-            float bounded = scaled > f32_floor ? scaled : f32_floor;
-            float power = exp_f32(bounded);
-            x[j] = bounded;
-            e[j] = scaled > f32_floor ? power : 0.0f;
-        }
+        for (int j = 0; j < SOFTMAX_LANES; j++)
+            e[j] = exp_f32((value[i + (size_t)j] - top) * scale, &x[j]);
         for (int j = 0; j < SOFTMAX_LANES; j++) {
             sum[j] += (double)e[j];
             moment[j] += (double)(e[j] * x[j]);
