@@ -17,7 +17,8 @@ static const int64_t PATIENT_ESCAPE_NS = 200 * MS; /* while a reply is awaited *
 static const int64_t SEQUENCE_NS = 2000 * MS;      /* a sequence that never ends is dropped */
 static const int64_t PASTE_NS = 5000 * MS;         /* a paste that never ends is delivered */
 
-enum { ESC = 0x1B, BEL = 7, DEL = 0x7F, PASTE_MAX = 1 << 20, PARAMS_MAX = 8 };
+enum { CTRL_C = 3, BEL = 7, CTRL_X = 0x18, ESC = 0x1B, DEL = 0x7F };
+enum { PASTE_MAX = 1 << 20, PARAMS_MAX = 8 };
 static const char PASTE_END[] = "\033[201~";
 
 enum state {
@@ -56,13 +57,11 @@ static void set_raw(struct term_event *event, const void *bytes, size_t len)
 /* Joins a ^X that waits to `event`. False when nothing is left to tell. */
 static bool join_prefix(struct decoder *d, struct term_event *event, int64_t now_ns)
 {
-    static const unsigned char CTRL_X = 'x' & 0x1F;
-
     if (d->has_prefix) {
         d->has_prefix = false;
         if (event->key == ESC)
             return false;
-        if (event->key == (KEYMOD_CTRL | 'c'))
+        if (event->key == CTRL_C)
             return true;
     } else if (!is_arrow(event->key) || now_ns >= d->repeat_until_ns) {
         d->repeat_until_ns = 0;
@@ -82,7 +81,7 @@ static void push_key(struct decoder *d, int key, const void *raw, size_t raw_len
     struct term_event event = {.kind = TERM_KEY, .key = key};
 
     set_raw(&event, raw, raw_len);
-    if (key == (KEYMOD_CTRL | 'x') && !d->has_prefix) {
+    if (key == CTRL_X && !d->has_prefix) {
         d->has_prefix = true;
         return;
     }
@@ -113,15 +112,9 @@ static void finish_key(struct decoder *d, int key, int64_t now_ns)
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-static int key_of_control(const struct decoder *d, unsigned char c)
+static int key_of_byte(const struct decoder *d, unsigned char c)
 {
-    if (c == 0)
-        return KEYMOD_CTRL | ' ';
-    if (c == '\b' && d->options.backspace_is_h)
-        return DEL;
-    if (c == '\t' || c == '\r' || c == ESC || c == DEL)
-        return c;
-    return KEYMOD_CTRL | (c <= 26 ? c + 'a' - 1 : c + '@');
+    return c == '\b' && d->options.backspace_is_h ? DEL : c;
 }
 
 struct name {
@@ -206,8 +199,8 @@ static struct csi parse_csi(const struct decoder *d)
     return c;
 }
 
-/* A key that came as a number (CSI code ; mods u, CSI 27 ; mods ; code ~): readline is given what an
- * ordinary terminal would have sent. */
+/* A key that came as a number (CSI code ; mods u, CSI 27 ; mods ; code ~). Readline is given what an
+ * ordinary terminal would have sent, or nothing where there is no such thing (Shift-Enter). */
 static void finish_coded_key(struct decoder *d, int code, int mods, int64_t now_ns)
 {
     char raw[8];
@@ -216,25 +209,20 @@ static void finish_coded_key(struct decoder *d, int code, int mods, int64_t now_
     go_to(d, GROUND);
     if (code <= 0 || code > 0x10FFFF)
         return;
-    if (code >= 'A' && code <= 'Z' && (mods & KEYMOD_CTRL))
-        code += 'a' - 'A';
     if (code == '\t' && (mods & KEYMOD_SHIFT)) {
         push_key(d, KEYS_BACKTAB, "\033[Z", 3, now_ns);
         return;
+    }
+    if ((mods & KEYMOD_CTRL) && (code == ' ' || (code >= '@' && code < DEL))) {
+        code &= 0x1F;
+        mods &= ~KEYMOD_CTRL;
     }
     if (code != '\r')
         mods &= ~KEYMOD_SHIFT;
     if (mods & KEYMOD_ALT)
         raw[n++] = ESC;
-    if ((mods & KEYMOD_CTRL) && code >= '@' && code < DEL)
-        raw[n++] = (char)(code & 0x1F);
-    else if ((mods & KEYMOD_CTRL) && code == ' ')
-        raw[n++] = '\0';
-    else if (code >= 0x80 || !(mods & (KEYMOD_CTRL | KEYMOD_SHIFT)))
-        n += utf8_encode((uint32_t)code, raw + n);
-    else
-        n = 0;
-    push_key(d, code | mods, raw, n, now_ns);
+    n += utf8_encode((uint32_t)code, raw + n);
+    push_key(d, code | mods, raw, (mods & (KEYMOD_CTRL | KEYMOD_SHIFT)) ? 0 : n, now_ns);
 }
 
 static void count_clicks(struct decoder *d, struct term_event *event, int64_t now_ns)
@@ -423,7 +411,7 @@ static void take_ground(struct decoder *d, unsigned char b, int64_t now_ns)
     else if (b >= 0x80)
         d->state = UTF8;
     else
-        finish_key(d, b < ' ' || b == DEL ? key_of_control(d, b) : b, now_ns);
+        finish_key(d, key_of_byte(d, b), now_ns);
     if (d->state == UTF8 && utf8_unfinished((const char *)d->seq, 1) == 0)
         go_to(d, GROUND); /* no character begins like this */
 }
@@ -484,7 +472,7 @@ static void take_escape(struct decoder *d, unsigned char b, int64_t now_ns)
     } else if (b == '\t') {
         finish_key(d, KEYS_BACKTAB, now_ns);
     } else {
-        finish_key(d, KEYMOD_ALT | (b < ' ' || b == DEL ? key_of_control(d, b) : b), now_ns);
+        finish_key(d, KEYMOD_ALT | key_of_byte(d, b), now_ns);
     }
 }
 

@@ -3,8 +3,8 @@
  * split at every byte, is testable.
  *
  * Keys are named as in app/keys.h: a code point or KEYS_*, with KEYMOD_* or'ed in. Enter is '\r', Tab
- * '\t', Esc 27, Backspace 127. A Ctrl-letter is KEYMOD_CTRL | the lower-case letter (Ctrl-J too), and
- * Ctrl-Space KEYMOD_CTRL | ' '. KEYMOD_SHIFT stands on named keys and Enter only: a letter has its own case.
+ * '\t', Esc 27, Backspace 127, Ctrl-C 3, Ctrl-Space 0. KEYMOD_SHIFT and KEYMOD_CTRL stand on named keys and
+ * Enter only, and only where the terminal tells them apart.
  * ^X and the key after it are one event, KEYMOD_CTRL_X | key, whose raw bytes are both: what no binding
  * takes goes to readline whole. After ^X and an arrow, plain arrows are ^X arrows too, as long as each
  * comes within a second of the one before. ^X Esc is nothing, ^X Ctrl-C is Ctrl-C.
@@ -27,7 +27,7 @@ enum term_event_kind {
     /* From the terminal itself (tui/terminal.h), never from the decoder: */
     TERM_RESIZE,     /* curses knows the new size already: lay out and draw everything */
     TERM_RESUMED,    /* we were stopped and go on, with every mode set again: draw everything */
-    TERM_QUIT        /* a signal, or the terminal is gone: end with `status` */
+    TERM_QUIT        /* a signal, or the terminal is gone: end with `status`; the last event there is */
 };
 
 enum mouse_kind { MOUSE_PRESS, MOUSE_RELEASE, MOUSE_DRAG, MOUSE_WHEEL_UP, MOUSE_WHEEL_DOWN };
@@ -51,7 +51,7 @@ struct term_event {
     size_t len;
     enum term_reply reply;
     int reply_a, reply_b;        /* REPLY_SYNC: the DECRPM value (1, 2, 3: known); REPLY_CURSOR: row, column from 1 */
-    int status;                  /* TERM_QUIT: the exit status, 128 + signal, or 1 when the terminal is gone */
+    int status;                  /* TERM_QUIT: the exit status, 128 + signal (SIGHUP when the terminal is gone) */
 };
 
 struct decoder_options {

@@ -41,7 +41,7 @@ int64_t terminal_deadline(void); /* monotonic ns; INT64_MAX: none */
  * goes on (SIGTSTP, SIGCONT). */
 bool terminal_next_event(struct term_event *out);
 
-void terminal_size(int *rows, int *columns);
+void terminal_size(int *rows, int *cols);
 
 /* Lends the terminal to another program (an editor) and takes it back; then draw everything. Nests not. */
 void terminal_suspend(void);
