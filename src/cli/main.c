@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/nearest.h"
 #include "cli/chat.h"
 #include "cli/ledger_cmd.h"
 #include "cli/oneshot.h"
@@ -34,6 +35,21 @@ static const struct command *find_command(const char *name)
         if (strcmp(commands[i].name, name) == 0)
             return &commands[i];
     return NULL;
+}
+
+static int refuse_command(const char *name)
+{
+    struct nearest nearest;
+    struct error err;
+
+    nearest_init(&nearest, name);
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+        nearest_offer(&nearest, commands[i].name);
+    if (nearest.best != NULL)
+        error_set(&err, "%s: no such command; did you mean %s?", name, nearest.best);
+    else
+        error_set(&err, "%s: no such command; a prompt stands after -p", name);
+    return cli_fail_usage(&err, &fader_options);
 }
 
 static void print_help(void)
@@ -116,6 +132,8 @@ int main(int argc, char **argv)
     const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
 
     terminal_set_locale();
+    if (argc > 1 && command == NULL && argv[1][0] != '-')
+        return refuse_command(argv[1]);
     return finish_output(command != NULL ? command->run(argc - 1, argv + 1)
                                          : run_without_command(argc, argv));
 }

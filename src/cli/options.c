@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/nearest.h"
 #include "base/str.h"
 
 /* ---- numbers ------------------------------------------------------------------------------------
@@ -225,7 +226,23 @@ static struct option *describe(const struct option_table *table, struct str *let
     return longs;
 }
 
-static bool refuse(int got, char **argv, struct error *err)
+/* "--tmep": no such option, but one that is near. */
+static bool refuse_unknown(const struct option_table *table, const char *word, struct error *err)
+{
+    struct nearest nearest;
+    char name[NEAREST_MAX_LEN + 1];
+
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
+    nearest_init(&nearest, name);
+    for (size_t i = 0; i < table->n; i++)
+        if (table->specs[i].help != NULL)
+            nearest_offer(&nearest, table->specs[i].name);
+    if (nearest.best != NULL)
+        return error_set(err, "--%s: no such option; did you mean --%s?", name, nearest.best);
+    return error_set(err, "--%s: no such option", name);
+}
+
+static bool refuse(const struct option_table *table, int got, char **argv, struct error *err)
 {
     const char *word = argv[optind - 1];
 
@@ -237,7 +254,7 @@ static bool refuse(int got, char **argv, struct error *err)
         return error_set(err, "%s: takes no value", word);
     if (optopt != 0)
         return error_set(err, "-%c: no such option", optopt);
-    return error_set(err, "%s: no such option", word);
+    return refuse_unknown(table, word, err);
 }
 
 int options_parse(const struct option_table *table, int argc, char **argv, void *out,
@@ -252,7 +269,7 @@ int options_parse(const struct option_table *table, int argc, char **argv, void 
     optind = 0; /* glibc and musl: start anew, permutation included */
     while ((got = getopt_long(argc, argv, letters.data, longs, NULL)) != -1) {
         if (got == ':' || got == '?') {
-            refuse(got, argv, err);
+            refuse(table, got, argv, err);
             goto done;
         }
         const struct option_spec *spec =
