@@ -11,6 +11,7 @@
 char *paths_config(const char *name);   /* $XDG_CONFIG_HOME/fader/NAME */
 char *paths_state(const char *name);    /* $XDG_STATE_HOME/fader/NAME */
 char *paths_cache(const char *name);    /* $XDG_CACHE_HOME/fader/NAME */
+char *paths_home(const char *name);     /* $HOME/NAME, or the home of the password file */
 
 /* Folders searched for "presets" or "themes", the user's first, then FADER_DATA_DIR (for running from the
  * build tree) or $(pkgdatadir). NULL-terminated, at most 4; paths_list_free. */
