@@ -35,6 +35,7 @@ void input_paste(const char *text, size_t len);      /* inserts at the cursor, n
 void input_new_line(void);                           /* Ctrl-J, Alt-Enter */
 void input_send(void);
 void input_set_text(const char *text);               /* replaces it all; the cursor goes to the end */
+void input_cancel(void);                             /* Ctrl-C: ends a search, empties the line */
 
 /* The text through $VISUAL or $EDITOR; the terminal is lent to it meanwhile. */
 bool input_edit(struct error *err);
@@ -46,13 +47,15 @@ bool input_is_empty(void);
 bool input_is_searching(void);                       /* readline is in the middle of something: every key is its own */
 bool input_takes_escape(void);                       /* Esc means something to readline now (vi insertion, a search) */
 
-/* Lays the prompt and text out at `width` columns (>= 1): rows, in bytes of input_text(). Continuation rows
- * are indented by the prompt's width. Control characters count two columns (^A). A row never splits a
- * character; a wide one that does not fit goes to the next row. */
+/* Lays the text out at `width` columns (>= 1) beside the prompt: rows, in bytes of input_text(). All rows begin at
+ * column input_indent(width): after the prompt in the first, below it in the others. Graphemes and their
+ * widths are those of tui/textwidth.h; none is split. Returns how many rows there are, at least 1; the first
+ * `max_rows` are written. The cursor's column counts the indent. */
 struct input_row {
     size_t start, end;           /* bytes [start, end); the '\n' that ends a line is in no row */
 };
 size_t input_layout(int width, struct input_row *rows, size_t max_rows, size_t *cursor_row, int *cursor_column);
+int input_indent(int width);
 
 /* Tab completes here (the line begins with a slash) and does not move the focus. */
 bool input_wants_tab(void);
