@@ -94,7 +94,11 @@ const struct tokenizer *model_tokenizer(struct model *m, struct error *err);
 
 enum tokenize_flags { TOKENIZE_BOS = 1 }; /* put BOS in front where the file asks for it, never twice */
 
-/* Appends the ids of `spans` to `out`. Adjacent text spans of one kind are tokenized as one text. */
+/* Appends the ids of `spans` to `out`. Text and markup side by side are tokenized as one text (a word
+ * may cross from one to the other, as when the model was trained); control tokens are found only where
+ * all of them is markup. Tokens that the file calls user-defined are words of the vocabulary and are
+ * found in text too. Invalid UTF-8 is encoded byte by byte; decoding gives every input back, but for
+ * bytes that the vocabulary has no token for, which are left out. Any thread. */
 void tokenizer_encode(const struct tokenizer *t, const struct span *spans, size_t n_spans,
                       unsigned flags, struct token_list *out);
 
