@@ -2,7 +2,6 @@
 
 #include "config/preset_read.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -137,7 +136,8 @@ static bool read_range(struct reader *r, const struct node *n, int arg)
 
 /* ---- texts and counts ----------------------------------------------------------------------- */
 
-/* A text that may be shown: no control characters but tab and newline, those only where told. */
+/* A text that a terminal may be shown: no control characters (C0, DEL, C1) but tab and newline, those
+ * only where told. */
 static bool check_text(struct reader *r, const struct node *n, bool lines)
 {
     char shown[48];
@@ -145,10 +145,14 @@ static bool check_text(struct reader *r, const struct node *n, bool lines)
     if (n->kind != NODE_SCALAR)
         return node_error(r->err, r->file, n, "%s: %s is not a text", n->key != NULL ? n->key : "try",
                           node_describe(n, shown));
-    for (const char *c = n->text; *c != '\0'; c++)
-        if (iscntrl((unsigned char)*c) && !(lines && (*c == '\n' || *c == '\t')))
+    size_t len = strlen(n->text);
+    uint32_t c;
+    for (size_t i = 0; i < len;) {
+        i += utf8_decode(n->text + i, len - i, &c, NULL);
+        if ((c < 0x20 || (c >= 0x7f && c < 0xa0)) && !(lines && (c == '\n' || c == '\t')))
             return node_error(r->err, r->file, n, "%s: holds a control character",
                               n->key != NULL ? n->key : "try");
+    }
     return true;
 }
 
