@@ -11,8 +11,10 @@
 #include "base/nearest.h"
 #include "cli/chat.h"
 #include "cli/ledger_cmd.h"
+#include "cli/models.h"
 #include "cli/oneshot.h"
 #include "cli/options.h"
+#include "cli/presets.h"
 #include "cli/score.h"
 #include "cli/tokenize.h"
 #include "tui/terminal.h"
@@ -27,6 +29,8 @@ static const struct command commands[] = {
     {"ledger", "what the KV cache costs, of a model or of numbers", cmd_ledger},
     {"tokenize", "text on standard input to token ids, and back", cmd_tokenize},
     {"score", "log-probability and rank of each token on standard input", cmd_score},
+    {"presets", "list, show, check and import presets", cmd_presets},
+    {"models", "the GGUF files found on this computer", cmd_models},
 };
 
 static const struct command *find_command(const char *name)

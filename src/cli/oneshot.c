@@ -55,7 +55,8 @@ static void on_signal(int number)
     errno = saved;
 }
 
-/* The first Ctrl-C ends the answer in good order; a second one ends the program. */
+/* The first Ctrl-C ends the answer in good order; a second one ends the program. SIGINT counts for a
+ * background job of a script too, which inherits it ignored; SIGHUP stays ignored under nohup. */
 static void catch_signals(struct wake *wake)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -64,9 +65,11 @@ static void catch_signals(struct wake *wake)
 
     caught_wake = wake;
     sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
-        if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        bool ignored = sigaction(signals[i], NULL, &old) == 0 && old.sa_handler == SIG_IGN;
+        if (signals[i] != SIGHUP || !ignored)
             sigaction(signals[i], &action, NULL);
+    }
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an ordinary write error here */
 }
 
