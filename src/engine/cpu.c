@@ -1,0 +1,103 @@
+/* Which kernels this machine bears, and which of them to use. */
+#include "config.h"
+
+#include "engine/kernels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/engine.h"
+
+#if defined(HAVE_AVX2) || defined(HAVE_AVX512)
+#include <cpuid.h>
+
+/* Registers that the system saves when it switches threads (XCR0). */
+static unsigned saved_state(void)
+{
+    unsigned a, b, c, d;
+
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE))
+        return 0;
+    __asm__ volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
+    return a;
+}
+#endif
+
+#ifdef HAVE_AVX2
+static bool has_avx2(void)
+{
+    const unsigned ymm = 0x6;    /* SSE and AVX state */
+    unsigned a, b, c, d;
+
+    if ((saved_state() & ymm) != ymm || !__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_FMA) ||
+        !(c & bit_F16C))
+        return false;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_AVX2);
+}
+#endif
+
+#ifdef HAVE_AVX512
+static bool has_avx512(void)
+{
+    const unsigned zmm = 0xE6;   /* and opmasks, and both halves of the ZMM file */
+    const unsigned need = bit_AVX512F | bit_AVX512BW | bit_AVX512VL;
+    unsigned a, b, c, d;
+
+    if (!has_avx2() || (saved_state() & zmm) != zmm || !__get_cpuid_count(7, 0, &a, &b, &c, &d))
+        return false;
+    return (b & need) == need && (c & bit_AVX512VNNI);
+}
+#endif
+
+static bool has_scalar(void)
+{
+    return true;
+}
+
+/* Best first. */
+static const struct {
+    const struct kernels *kernels;
+    bool (*is_borne)(void);
+} sets[] = {
+#ifdef HAVE_AVX512
+    {&kernels_avx512, has_avx512},
+#endif
+#ifdef HAVE_AVX2
+    {&kernels_avx2, has_avx2},
+#endif
+    {&kernels_scalar, has_scalar},
+};
+
+const struct kernels *kernels_choose(struct error *err)
+{
+    const char *wanted = getenv("FADER_KERNELS");
+    bool any = wanted == NULL || *wanted == '\0';
+
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        if (!any && strcmp(wanted, sets[i].kernels->name) != 0)
+            continue;
+        if (sets[i].is_borne())
+            return sets[i].kernels;
+        if (!any) {
+            error_set(err, "FADER_KERNELS=%s: this computer does not have these instructions", wanted);
+            return NULL;
+        }
+    }
+    error_set(err, "FADER_KERNELS=%s: not one of the kernel sets of this build: "
+#ifdef HAVE_AVX512
+              "avx512, "
+#endif
+#ifdef HAVE_AVX2
+              "avx2, "
+#endif
+              "scalar", wanted);
+    return NULL;
+}
+
+const char *engine_kernels(void)
+{
+    struct error err;
+    const struct kernels *k = kernels_choose(&err);
+
+    return k != NULL ? k->name : "none";
+}

@@ -1,0 +1,357 @@
+/* model_load: chooses the kernels, starts the pool, and has it repack the weights. */
+#include "config.h"
+
+#include "engine/loaded.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* Tensors are aligned so that no group starts in the middle of a cache line more often than it must. */
+enum { ALIGN = 64, PREFETCH_PAST_END = 4096 };
+
+static size_t pad32(size_t n)
+{
+    return (n + 31) / 32 * 32;
+}
+
+/* ---- the plan ------------------------------------------------------------------------------- */
+
+/* Calls `visit` for every matrix of the model once (a tied head is the embedding's). */
+typedef void (*matrix_visitor)(void *ctx, struct matrix *m);
+
+static void visit_matrices(struct model *m, matrix_visitor visit, void *ctx)
+{
+    struct loaded *l = m->loaded;
+
+    for (int32_t i = 0; i < m->info.n_layer; i++) {
+        struct loaded_layer *y = &l->layers[i];
+        struct matrix *all[] = {&y->q, &y->k, &y->v, &y->out, &y->gate, &y->up, &y->down};
+        for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+            visit(ctx, all[k]);
+    }
+    visit(ctx, &l->head);
+}
+
+static bool init_matrices(struct model *m, struct error *err)
+{
+    struct loaded *l = m->loaded;
+
+    for (int32_t i = 0; i < m->info.n_layer; i++) {
+        const struct model_layer *from = &m->layers[i];
+        struct loaded_layer *y = &l->layers[i];
+        if (!matrix_init(&y->q, from->attn_q, err) || !matrix_init(&y->k, from->attn_k, err) ||
+            !matrix_init(&y->v, from->attn_v, err) || !matrix_init(&y->out, from->attn_output, err) ||
+            !matrix_init(&y->gate, from->ffn_gate, err) || !matrix_init(&y->up, from->ffn_up, err) ||
+            !matrix_init(&y->down, from->ffn_down, err))
+            return false;
+    }
+    return matrix_init(&l->embd, m->token_embd, err) && matrix_init(&l->head, m->output, err);
+}
+
+/* ---- vectors -------------------------------------------------------------------------------- */
+
+/* Copies a vector, padded with zeros; counts only, while `*at` is NULL. */
+static float *take_vector(float **at, size_t *total, const struct gguf_tensor *t)
+{
+    if (t == NULL)
+        return NULL;
+    size_t n = (size_t)t->n_elements, padded = pad32(n);
+    *total += padded;
+    if (*at == NULL)
+        return NULL;
+    float *to = *at;
+    memcpy(to, t->data, n * sizeof *to);
+    *at += padded;
+    return to;
+}
+
+static size_t take_vectors(struct model *m, float *at)
+{
+    struct loaded *l = m->loaded;
+    size_t total = 0;
+
+    for (int32_t i = 0; i < m->info.n_layer; i++) {
+        const struct model_layer *from = &m->layers[i];
+        struct loaded_layer *y = &l->layers[i];
+        y->attn_norm = take_vector(&at, &total, from->attn_norm);
+        y->ffn_norm = take_vector(&at, &total, from->ffn_norm);
+        y->q_bias = take_vector(&at, &total, from->attn_q_bias);
+        y->k_bias = take_vector(&at, &total, from->attn_k_bias);
+        y->v_bias = take_vector(&at, &total, from->attn_v_bias);
+        y->out_bias = take_vector(&at, &total, from->attn_output_bias);
+        y->gate_bias = take_vector(&at, &total, from->ffn_gate_bias);
+        y->up_bias = take_vector(&at, &total, from->ffn_up_bias);
+        y->down_bias = take_vector(&at, &total, from->ffn_down_bias);
+    }
+    l->output_norm = take_vector(&at, &total, m->output_norm);
+    return total;
+}
+
+static void load_vectors(struct model *m)
+{
+    size_t total = take_vectors(m, NULL);
+
+    m->loaded->vectors = mem_array(total, sizeof(float));
+    take_vectors(m, m->loaded->vectors);
+}
+
+/* ---- repacking ------------------------------------------------------------------------------ */
+
+struct repack_job {
+    struct model *m;
+    const struct model_load_options *options;
+    struct matrix **matrices;    /* [n] */
+    size_t n, cap;
+    size_t bytes, done;
+};
+
+static void plan_matrix(void *ctx, struct matrix *m)
+{
+    struct repack_job *job = ctx;
+    size_t bytes = m->n_groups * m->group_bytes;
+
+    mem_grow(&job->matrices, &job->cap, job->n + 1, sizeof *job->matrices);
+    job->matrices[job->n++] = m;
+    job->bytes += (bytes + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+/* All workers, matrix by matrix; what has been read of the map is given back as soon as all are past it. */
+static void repack(void *ctx, struct worker *w)
+{
+    struct repack_job *job = ctx;
+    enum { GROUPS = 8 };
+
+    for (size_t i = 0; i <= job->n; i++) {
+        size_t groups = i < job->n ? job->matrices[i]->n_groups : 0, task;
+        if (!worker_phase(w, (groups + GROUPS - 1) / GROUPS))
+            return;
+        if (i > 0 && worker_index(w) == 0) {
+            const struct matrix *past = job->matrices[i - 1];
+            gguf_release(job->m->file, past->source);
+            job->done += past->n_groups * past->group_bytes;
+            if (job->options->progress != NULL)
+                job->options->progress(job->options->progress_ctx,
+                                       (double)job->done / (double)job->bytes);
+        }
+        while (worker_next(w, &task)) {
+            const struct matrix *m = job->matrices[i];
+            for (size_t g = task * GROUPS; g < groups && g < (task + 1) * GROUPS; g++)
+                matrix_pack(m, g, m->data + g * m->group_bytes);
+        }
+    }
+}
+
+static bool repack_all(struct model *m, const struct model_load_options *options, struct error *err)
+{
+    struct loaded *l = m->loaded;
+    struct repack_job job = {.m = m, .options = options};
+    bool ok = true;
+
+    visit_matrices(m, plan_matrix, &job);
+    l->weights_bytes = job.bytes + PREFETCH_PAST_END;
+    l->weights = mem_map(l->weights_bytes);
+    if (l->weights == NULL) {
+        ok = error_set(err, "%s: no memory for %zu MB of weights", m->info.path,
+                       l->weights_bytes >> 20);
+        goto done;
+    }
+    uint8_t *at = l->weights;
+    for (size_t i = 0; i < job.n; i++) {
+        size_t bytes = job.matrices[i]->n_groups * job.matrices[i]->group_bytes;
+        job.matrices[i]->data = at;
+        at += (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    }
+    pool_run(l->pool, repack, &job, NULL);
+    if (m->token_embd == m->output)
+        l->embd.data = l->head.data;
+done:
+    free(job.matrices);
+    return ok;
+}
+
+/* ---- buffers -------------------------------------------------------------------------------- */
+
+/* Cuts pieces out of one block: counts only, while base is NULL. */
+struct carver {
+    uint8_t *base;
+    size_t used;
+};
+
+static void *carve(struct carver *c, size_t count, size_t size)
+{
+    size_t at = c->used;
+
+    c->used += (count * size + ALIGN - 1) / ALIGN * ALIGN;
+    return c->base == NULL ? NULL : c->base + at;
+}
+
+static void carve_act(struct carver *c, struct act *a, size_t tokens, size_t cols)
+{
+    a->cols = cols;
+    a->q = carve(c, tokens * cols, sizeof *a->q);
+    a->scale = carve(c, tokens * (cols / KERNEL_BLOCK), sizeof *a->scale);
+    a->f32 = carve(c, tokens * cols, sizeof *a->f32);
+}
+
+static size_t widest_groups(struct model *m)
+{
+    struct repack_job job = {0};
+    size_t most = 0;
+
+    visit_matrices(m, plan_matrix, &job);
+    for (size_t i = 0; i < job.n; i++)
+        most = job.matrices[i]->group_bytes > most ? job.matrices[i]->group_bytes : most;
+    free(job.matrices);
+    return most;
+}
+
+static void carve_scratch(struct model *m, struct carver *c, struct worker_scratch *s)
+{
+    const struct loaded *l = m->loaded;
+    size_t widest = l->width > l->attn_width ? l->width : l->attn_width;
+    size_t queries = loaded_tile_queries(l);
+
+    s->row = carve(c, widest, sizeof(float));
+    carve_act(c, &s->own, 1, widest);
+    s->groups = l->weights == NULL ? carve(c, TASK_GROUPS, widest_groups(m)) : NULL;
+    s->kv = carve(c, kv_scratch_floats((size_t)m->info.head_dim), sizeof(float));
+    s->q = carve(c, queries * l->dim, sizeof(float));
+    s->o = carve(c, queries * l->dim, sizeof(float));
+    s->o_part = carve(c, queries * l->dim, sizeof(float));
+    s->m = carve(c, queries, sizeof(float));
+    s->l = carve(c, queries, sizeof(float));
+    s->m_part = carve(c, queries, sizeof(float));
+    s->l_part = carve(c, queries, sizeof(float));
+    s->visible = carve(c, queries, 1);
+}
+
+static size_t carve_buffers(struct model *m, uint8_t *base, size_t batch)
+{
+    struct loaded *l = m->loaded;
+    struct carver c = {.base = base};
+
+    l->x = carve(&c, batch * l->width, sizeof(float));
+    l->q = carve(&c, batch * l->attn_width, sizeof(float));
+    l->k = carve(&c, batch * l->kv_width, sizeof(float));
+    l->v = carve(&c, batch * l->kv_width, sizeof(float));
+    l->attn = carve(&c, batch * l->attn_width, sizeof(float));
+    carve_act(&c, &l->norm, batch, l->width);
+    carve_act(&c, &l->attn_act, batch, l->attn_width);
+    carve_act(&c, &l->ff, batch, l->ff_width);
+    for (int i = 0; i < pool_threads(l->pool); i++)
+        carve_scratch(m, &c, &l->scratch[i]);
+    return c.used;
+}
+
+bool loaded_reserve_batch(struct model *m, size_t batch)
+{
+    struct loaded *l = m->loaded;
+
+    if (batch <= l->batch)
+        return true;
+    size_t bytes = carve_buffers(m, NULL, batch);
+    void *buffers = mem_map(bytes);
+    if (buffers == NULL) {
+        carve_buffers(m, l->buffers, l->batch);
+        return false;
+    }
+    mem_unmap(l->buffers, l->buffers_bytes);
+    l->buffers = buffers;
+    l->buffers_bytes = bytes;
+    l->batch = batch;
+    carve_buffers(m, buffers, batch);
+    return true;
+}
+
+bool loaded_reserve_parts(struct loaded *l, size_t floats)
+{
+    if (floats <= l->parts_cap)
+        return true;
+    float *parts = mem_map(floats * sizeof *parts);
+    if (parts == NULL)
+        return false;
+    mem_unmap(l->parts, l->parts_cap * sizeof *parts);
+    l->parts = parts;
+    l->parts_cap = floats;
+    return true;
+}
+
+/* ---- life cycle ----------------------------------------------------------------------------- */
+
+static void unload(struct model *m)
+{
+    struct loaded *l = m->loaded;
+
+    if (l == NULL)
+        return;
+    pool_free(l->pool);
+    for (size_t i = 0; i < sizeof l->kv / sizeof *l->kv; i++)
+        kv_store_free(l->kv[i]);
+    mem_unmap(l->weights, l->weights_bytes);
+    mem_unmap(l->buffers, l->buffers_bytes);
+    mem_unmap(l->parts, l->parts_cap * sizeof *l->parts);
+    free(l->rope.cosine);
+    free(l->rope.sine);
+    free(l->scratch);
+    free(l->vectors);
+    free(l->layers);
+    free(l);
+    m->loaded = NULL;
+}
+
+static void measure(struct model *m)
+{
+    struct loaded *l = m->loaded;
+    size_t head_dim = (size_t)m->info.head_dim;
+
+    l->width = pad32((size_t)m->info.n_embd);
+    l->dim = kv_dim(head_dim);
+    l->attn_width = pad32((size_t)m->info.n_head * head_dim);
+    l->kv_width = pad32((size_t)m->info.n_kv_head * head_dim);
+    l->ff_width = pad32((size_t)m->info.n_ff);
+    l->group = (size_t)(m->info.n_head / m->info.n_kv_head);
+    l->rope.dim = (size_t)m->hparams.rope_dim;
+}
+
+static bool load(struct model *m, const struct model_load_options *options, struct error *err)
+{
+    struct loaded *l = m->loaded;
+    int threads = options->threads > 0 ? options->threads : pool_cores();
+
+    l->kernels = kernels_choose(err);
+    l->layers = mem_array((size_t)m->info.n_layer, sizeof *l->layers);
+    if (l->kernels == NULL || !init_matrices(m, err))
+        return false;
+    l->pool = pool_new(threads, err);
+    if (l->pool == NULL)
+        return false;
+    l->scratch = mem_array((size_t)threads, sizeof *l->scratch);
+    measure(m);
+    load_vectors(m);
+    l->reads_map = options->no_repack || m->token_embd != m->output;
+    if (!options->no_repack && !repack_all(m, options, err))
+        return false;
+    return gguf_check_whole(m->file, err);
+}
+
+bool model_load(struct model *m, const struct model_load_options *options, struct error *err)
+{
+    static const struct model_load_options defaults;
+
+    if (m->loaded != NULL)
+        return true;
+    m->loaded = mem_zalloc(sizeof *m->loaded);
+    m->unload = unload;
+    if (!load(m, options != NULL ? options : &defaults, err)) {
+        unload(m);
+        return false;
+    }
+    return true;
+}
+
+int model_threads(const struct model *m)
+{
+    return m->loaded == NULL ? 0 : pool_threads(m->loaded->pool);
+}
