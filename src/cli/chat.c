@@ -74,10 +74,9 @@ static struct app *make_app(struct start *s, const char *transcript, struct erro
         .settings = &s->settings,
         .model_name = s->model_path != NULL ? s->model_path : o->backend,
         .system = o->system,
-        .seed = s->seed,
-        .max_tokens = o->predict != PREDICT_UNSET ? o->predict
-                      : s->preset->max_tokens > 0 ? s->preset->max_tokens
-                                                  : -1,
+        /* What the preset says of these is the app's to know: another may be chosen. */
+        .seed = o->seed >= 0 ? o->seed : -1,
+        .max_tokens = o->predict >= 0 ? o->predict : -1,
         .no_save = o->no_save || !s->settings.save,
         .continue_path = transcript,
         .open_model = open_model,
