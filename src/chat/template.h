@@ -19,6 +19,9 @@ struct template_choice {
     const struct chat_template *tmpl; /* never NULL */
     bool recognised;                  /* false: `tmpl` is what is used instead */
     char default_system[512];         /* the system prompt that the file's template adds by itself; or "" */
+    char bos[64];                     /* what the rendering begins with: the vocabulary's begin token where
+                                         the file's template writes it, or "" */
+    char eos[64];                     /* the vocabulary's end token, for families that close with it */
 };
 
 /* From the file's template text (may be NULL) and the model's vocabulary (may be NULL). */
@@ -26,16 +29,18 @@ struct template_choice template_choose(const char *jinja, const struct tokenizer
 const struct chat_template *template_find(const char *name);   /* "chatml", ... or NULL */
 const char *template_name(const struct chat_template *t);
 
-/* A rendering owns its text; `spans` points into it and into the messages given (which must outlive it). */
+/* A rendering owns the text of its markup; other spans point into the messages, which must outlive it. */
 struct rendering {
     struct span *spans;
     size_t n, cap;
     struct str text;
     size_t *offsets;     /* private: where each span's text starts in `text` */
+    size_t cap_offsets;  /* private */
 };
 
 /* Renders all messages, and the opening of an answer when `open_answer`. Adds choice->default_system
- * when the first message is not a system one. */
+ * when the first message is not a system one. An answer that has its tokens stands behind the very
+ * opening that it was drawn behind, so that a cache keeps it. `out` is uninitialised. */
 void template_render(const struct template_choice *choice, const struct message_list *messages,
                      bool open_answer, struct rendering *out);
 void rendering_done(struct rendering *r);
