@@ -71,6 +71,7 @@ struct app {
     uint32_t request;                /* id, 0: none */
     struct turn *answer;             /* NULL: none */
     bool answer_drawn;               /* it has drawn its first token */
+    bool answer_recorded;            /* its opening is in the transcript */
     bool stopping;                   /* it was told to stop; its end has not come yet */
     uint32_t running;                /* the request that the backend is busy with, 0: none */
     uint32_t last_request;           /* ids are never used twice */
@@ -89,6 +90,7 @@ struct app {
     struct view view;                /* the newest candidates; valid when has_view */
     bool has_view;
     int64_t view_ns;                 /* when it came */
+    struct turn *view_turn;          /* the answer that it is of, or NULL */
     enum knob selected;              /* the fader that nudges move */
     int candidate;                   /* the chosen row of view.candidates */
 
@@ -136,7 +138,8 @@ bool app_drain(struct app *app);               /* takes every event there is; tr
  * answer runs a message is queued; commands act at once. */
 void app_enter(struct app *app, const char *line);
 
-/* An action. Those that are the view's own are handed to it. */
+/* An action. Those that are the view's own (focus, scrolling, the token cursor, the panel, the editor) are
+ * handed to it; it is offered ACTION_VERSION_* first, for the turn under its cursor. */
 void app_act(struct app *app, enum action action);
 
 /* Knobs: each publishes a snapshot at once, and posts a peek when nothing is drawing. */

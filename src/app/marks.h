@@ -11,7 +11,7 @@
 
 #include "chat/conversation.h"
 
-enum { MARK_RIDE_TOKENS = 10, MARK_LABEL = 80 };
+enum { MARK_RIDE_TOKENS = 10, MARK_LABEL = 96 };
 
 struct mark {
     int32_t n;               /* the first token drawn with a moved knob: underline it */

@@ -1,0 +1,40 @@
+/* What the files of app share among themselves. */
+#ifndef FADER_APP_APP_PRIVATE_H
+#define FADER_APP_APP_PRIVATE_H
+
+#include "app/app.h"
+
+void app_changed(struct app *app, unsigned what);
+
+/* Publishes the desk and the control as a new version. */
+void app_publish(struct app *app);
+void app_refresh_status(struct app *app);
+
+/* ---- answers.c ------------------------------------------------------------------------------ */
+
+void app_send(struct app *app, const char *text);
+/* Leaves the answer under way: it ends as stopped, and what its request still says is ignored. */
+void app_leave_answer(struct app *app);
+/* The backend is free: what waits for it begins. */
+void app_go_on(struct app *app);
+/* The path shows other turns: what belonged to turns that are gone is forgotten. */
+void app_path_changed(struct app *app);
+void app_end_turn(struct app *app, struct turn *turn, enum end_reason reason);
+struct turn *app_last_of(const struct app *app, enum role role);   /* on the path; NULL: none */
+
+/* ---- record.c: the transcript -------------------------------------------------------------- */
+
+void app_open_transcript(struct app *app);          /* a new one, unless nothing is saved */
+void app_record_opening(struct app *app, const struct turn *answer);
+/* Writes what waits, says once that it could not, and tries again later. */
+void app_save(struct app *app, int64_t now_ns);
+void app_use_conversation(struct app *app, struct conversation *c /* taken */);
+char *app_transcripts_folder(void);
+
+/* ---- app.c ---------------------------------------------------------------------------------- */
+
+/* The system prompt that holds when neither a preset nor /system says one; sets its origin. */
+const char *app_base_system(struct app *app);
+void app_expire_message(struct app *app, int64_t now_ns);
+
+#endif
