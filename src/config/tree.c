@@ -148,6 +148,9 @@ bool node_truth(const struct node *n, bool *out)
 /* ---- messages ------------------------------------------------------------------------------- */
 
 static void set_at(struct error *err, const char *file, int line, int column, const char *format,
+                   va_list args) __attribute__((format(printf, 5, 0)));
+
+static void set_at(struct error *err, const char *file, int line, int column, const char *format,
                    va_list args)
 {
     char what[sizeof err->text];
