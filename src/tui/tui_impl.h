@@ -1,0 +1,75 @@
+/* The parts of the view: tui.c (life cycle, what app asks of it), tui_draw.c (frames), tui_keys.c
+ * (keys, mouse). Private to src/tui. */
+#ifndef FADER_TUI_TUI_IMPL_H
+#define FADER_TUI_TUI_IMPL_H
+
+#include "app/app.h"
+#include "config/theme.h"
+#include "tui/canvas.h"
+#include "tui/layout.h"
+#include "tui/page.h"
+#include "tui/picker.h"
+#include "tui/screen.h"
+#include "tui/scrollback.h"
+#include "tui/styles.h"
+#include "tui/terminal.h"
+
+enum overlay { OVERLAY_NONE, OVERLAY_PAGE, OVERLAY_PRESETS };
+enum drag { DRAG_NONE, DRAG_FADER, DRAG_SELECT };
+enum { TYPED_MAX = 16, MATCHES_MAX = 256, INPUT_ROWS_MAX = 256 };
+
+struct tui {
+    struct app *app;
+    struct theme *theme;
+    struct styles styles;
+    enum glyph_set glyphs; /* in use, never GLYPHS_AUTO */
+    struct screen screen;
+    struct canvas *canvas;
+    struct layout layout;
+    struct scrollback scrollback;
+    enum panel_mode panel; /* as wished */
+    enum focus focus;
+    int status; /* exit status that a signal asked for */
+
+    unsigned changed; /* enum app_change, since the last frame */
+    bool dirty;       /* a frame is due */
+    bool urgent;      /* it answers a key */
+    bool anew;        /* every region must be drawn */
+    double budget;    /* frames that may be drawn now, refilled FRAMES_PER_SECOND a second */
+    int64_t refilled_ns;
+    int64_t panel_ns;       /* when the candidates were drawn last ... */
+    uint32_t panel_version; /* ... and under which control */
+
+    enum overlay overlay;
+    struct page page;
+    struct picker picker;
+    char **matches; /* completions listed over the input, owned; NULL: none */
+    size_t n_matches;
+    const char *question; /* waits for one key; NULL: none */
+
+    char typed[TYPED_MAX]; /* an exact value for the selected fader; "" = none */
+    enum drag drag;
+    enum knob drag_knob;
+    struct place drag_from;
+    bool selection_told;  /* how to select without us was said */
+    int64_t interrupt_ns; /* the last Ctrl-C that found nothing to stop */
+};
+
+/* tui.c */
+void tui_changed(struct tui *t, bool by_key); /* something is to be drawn */
+void tui_set_focus(struct tui *t, enum focus focus);
+void tui_open_presets(struct tui *t);
+void tui_close_overlay(struct tui *t);
+void tui_clear_matches(struct tui *t);
+bool tui_act(void *view, enum action action); /* view_ops.act */
+void tui_copy_selection(struct tui *t);
+
+/* tui_draw.c */
+void tui_draw(struct tui *t, int64_t now_ns);
+struct rect tui_overlay_area(const struct tui *t);
+
+/* tui_keys.c */
+void tui_events(void *view); /* takes all there are */
+void tui_handle(struct tui *t, const struct term_event *event);
+
+#endif
