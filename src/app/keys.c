@@ -175,12 +175,13 @@ static void name_of(int key, bool after_ctrl_x, char out[16])
 
 void keys_format(int key, char out[24])
 {
-    char name[16];
+    char name[16], all[40];
     bool after = (key & KEYMOD_CTRL_X) != 0;
 
     name_of(key & ~(KEYMOD_CTRL_X | KEYMOD_ALT | KEYMOD_CTRL | KEYMOD_SHIFT), after, name);
-    snprintf(out, 24, "%s%s%s%s%s", after ? "^X " : "", key & KEYMOD_CTRL ? "Ctrl-" : "",
+    snprintf(all, sizeof all, "%s%s%s%s%s", after ? "^X " : "", key & KEYMOD_CTRL ? "Ctrl-" : "",
              key & KEYMOD_ALT ? "Alt-" : "", key & KEYMOD_SHIFT ? "Shift-" : "", name);
+    snprintf(out, 24, "%.23s", all);
 }
 
 /* ---- /keys ---------------------------------------------------------------------------------- */
