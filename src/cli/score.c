@@ -61,8 +61,9 @@ struct scoring {
     struct token_texts texts;
     struct sampler *sampler;
     struct knobs neutral;
-    struct sampler_candidate *top; /* [options->top] */
-    double sum;                    /* of log-probabilities */
+    struct sampler_candidate *candidates; /* [options->top] */
+    struct sampler_draw *top;             /* [options->top]: the likeliest at the place under way */
+    double sum;                           /* of log-probabilities */
 };
 
 static void print_json(const struct scoring *s, size_t i, const struct sampler_draw *draw,
@@ -83,7 +84,7 @@ static void print_json(const struct scoring *s, size_t i, const struct sampler_d
     for (size_t k = 0; k < n_top; k++) {
         cJSON *item = cJSON_CreateObject();
         cJSON_AddNumberToObject(item, "id", s->top[k].id);
-        cJSON_AddNumberToObject(item, "logprob", log(s->top[k].model));
+        cJSON_AddNumberToObject(item, "logprob", s->top[k].logprob);
         cJSON_AddItemToArray(top, item);
     }
     json_print_line(o);
@@ -123,7 +124,7 @@ static void print_line(const struct scoring *s, size_t i, const struct sampler_d
     for (size_t k = 0; k < n_top; k++) {
         printf("%s", k == 0 ? "  | " : " ");
         print_piece(s, s->top[k].id);
-        printf(" %.4f", log(s->top[k].model));
+        printf(" %.4f", s->top[k].logprob);
     }
     putchar('\n');
 }
@@ -135,6 +136,16 @@ static void print_token(const struct scoring *s, size_t i, const struct sampler_
         print_json(s, i, draw, n_top);
     else
         print_line(s, i, draw, n_top);
+}
+
+static size_t find_top(struct scoring *s)
+{
+    if (s->options->top == 0)
+        return 0;
+    size_t n = sampler_survivors(s->sampler, s->candidates, (size_t)s->options->top);
+    for (size_t k = 0; k < n; k++)
+        s->top[k] = sampler_look(s->sampler, s->candidates[k].id);
+    return n;
 }
 
 /* The logits after token `index` say how likely token index + 1 was. */
@@ -212,10 +223,12 @@ static bool run(const struct score_options *o, struct model *m, struct error *er
     if (ok) {
         tokens_of_text(s.tokenizer, &in, o->special, &s.tokens);
         token_texts_init(&s.texts, s.tokenizer, &s.tokens);
+        s.candidates = mem_array((size_t)o->top + 1, sizeof *s.candidates);
         s.top = mem_array((size_t)o->top + 1, sizeof *s.top);
         ok = score(&s, m, err);
         if (ok && !o->json && s.tokens.n > 1)
             print_summary(&s);
+        free(s.candidates);
         free(s.top);
         token_texts_done(&s.texts);
         sampler_free(s.sampler);
