@@ -158,9 +158,7 @@ static void take_logits(void *ctx, size_t index, const float *logits)
     sampler_run(s->sampler, &(struct sampler_input){.logits = logits, .knobs = &s->neutral});
     struct sampler_draw draw = sampler_look(s->sampler, s->tokens.ids[index + 1]);
     s->sum += draw.logprob;
-    size_t n =
-        s->options->top > 0 ? sampler_survivors(s->sampler, s->top, (size_t)s->options->top) : 0;
-    print_token(s, index + 1, &draw, n);
+    print_token(s, index + 1, &draw, find_top(s));
 }
 
 static struct knobs knobs_neutral(void)
