@@ -52,7 +52,7 @@ static size_t spell_out(uint32_t cp, struct glyph *out)
         out[0] = (struct glyph){{cp == 0x7F ? 0x2421 : 0x2400 + cp}, 1};
         return 1;
     }
-    int len = snprintf(hex, sizeof hex, "%02X", (unsigned)cp);
+    int len = snprintf(hex, sizeof hex, cp < 0x100 ? "%02X" : "%04X", (unsigned)cp);
     out[n++] = (struct glyph){{0x2039}, 1};
     for (int i = 0; i < len; i++)
         out[n++] = (struct glyph){{(uint32_t)hex[i]}, 1};
