@@ -36,37 +36,49 @@ INLINE __m256 load_halves(const void *p)
 
 /* ---- matrices of codes ---------------------------------------------------------------------- */
 
-/* A block of 8 rows x 32 columns, unpacked: word r of w[j] holds columns 4j .. 4j+3 of row r. */
+/* A block of 8 rows x 32 columns, unpacked: word r of w[j] holds columns 4j .. 4j+3 of row r. Loops over it
+ * are written out: it must live in registers. */
 struct tile {
-    __m256i w[8];
+    __m256i w0, w1, w2, w3, w4, w5, w6, w7;
     __m256 d, m;
 };
 
+INLINE __m256i load_codes(const uint8_t *p)
+{
+    return _mm256_loadu_si256((const __m256i *)p);
+}
+
+INLINE __m256i low_nibbles(__m256i v)
+{
+    return _mm256_and_si256(v, _mm256_set1_epi8(15));
+}
+
+INLINE __m256i high_nibbles(__m256i v)
+{
+    return low_nibbles(_mm256_srli_epi16(v, 4));
+}
+
 INLINE struct tile unpack_q4(const uint8_t *p, bool has_min)
 {
-    const __m256i low = _mm256_set1_epi8(15);
-    struct tile t;
+    __m256 d = load_halves(p);
+    __m256 m = has_min ? load_halves(p + 16) : _mm256_mul_ps(d, _mm256_set1_ps(-8.0f));
 
-    t.d = load_halves(p);
-    t.m = has_min ? load_halves(p + 16) : _mm256_mul_ps(t.d, _mm256_set1_ps(-8.0f));
     p += has_min ? 32 : 16;
-    for (int j = 0; j < 4; j++) {
-        __m256i v = _mm256_loadu_si256((const __m256i *)(p + 32 * j));
-        t.w[j] = _mm256_and_si256(v, low);
-        t.w[4 + j] = _mm256_and_si256(_mm256_srli_epi16(v, 4), low);
-    }
-    return t;
+    __m256i a = load_codes(p), b = load_codes(p + 32), c = load_codes(p + 64);
+    __m256i e = load_codes(p + 96);
+    return (struct tile){low_nibbles(a),  low_nibbles(b),  low_nibbles(c),  low_nibbles(e),
+                         high_nibbles(a), high_nibbles(b), high_nibbles(c), high_nibbles(e),
+                         d,               m};
 }
 
 INLINE struct tile unpack_q8(const uint8_t *p)
 {
-    struct tile t;
+    const uint8_t *w = p + 16;
 
-    t.d = load_halves(p);
-    t.m = _mm256_setzero_ps();
-    for (int j = 0; j < 8; j++)
-        t.w[j] = _mm256_loadu_si256((const __m256i *)(p + 16 + 32 * j));
-    return t;
+    return (struct tile){load_codes(w),       load_codes(w + 32),  load_codes(w + 64),
+                         load_codes(w + 96),  load_codes(w + 128), load_codes(w + 160),
+                         load_codes(w + 192), load_codes(w + 224), load_halves(p),
+                         _mm256_setzero_ps()};
 }
 
 INLINE __m256i broadcast4(const int8_t *q)
@@ -80,25 +92,36 @@ INLINE __m256i broadcast4(const int8_t *q)
 /* Codes are 0 .. 15, so eight products of two still fit 16 bits: 8 * 2 * 15 * 127 = 30480. */
 INLINE __m256i dot_q4(const struct tile *t, const int8_t *q)
 {
-    __m256i sum = _mm256_maddubs_epi16(t->w[0], broadcast4(q));
+    __m256i a = _mm256_maddubs_epi16(t->w0, broadcast4(q));
+    __m256i b = _mm256_maddubs_epi16(t->w1, broadcast4(q + 4));
 
-    for (int j = 1; j < 8; j++)
-        sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(t->w[j], broadcast4(q + 4 * j)));
-    return _mm256_madd_epi16(sum, _mm256_set1_epi16(1));
+    a = _mm256_add_epi16(a, _mm256_maddubs_epi16(t->w2, broadcast4(q + 8)));
+    b = _mm256_add_epi16(b, _mm256_maddubs_epi16(t->w3, broadcast4(q + 12)));
+    a = _mm256_add_epi16(a, _mm256_maddubs_epi16(t->w4, broadcast4(q + 16)));
+    b = _mm256_add_epi16(b, _mm256_maddubs_epi16(t->w5, broadcast4(q + 20)));
+    a = _mm256_add_epi16(a, _mm256_maddubs_epi16(t->w6, broadcast4(q + 24)));
+    b = _mm256_add_epi16(b, _mm256_maddubs_epi16(t->w7, broadcast4(q + 28)));
+    return _mm256_madd_epi16(_mm256_add_epi16(a, b), _mm256_set1_epi16(1));
 }
 
-/* maddubs wants one side unsigned: the weight's sign goes over to the activation. */
+/* maddubs wants one side unsigned: the weight's sign goes over to the activation. Twice 128 * 127 fit. */
+INLINE __m256i dot_q8_words(__m256i w, const int8_t *q)
+{
+    __m256i x = _mm256_sign_epi8(broadcast4(q), w);
+
+    return _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_abs_epi8(w), x), _mm256_set1_epi16(1));
+}
+
 INLINE __m256i dot_q8(const struct tile *t, const int8_t *q)
 {
-    const __m256i one = _mm256_set1_epi16(1);
-    __m256i sum = _mm256_setzero_si256();
+    __m256i a = _mm256_add_epi32(dot_q8_words(t->w0, q), dot_q8_words(t->w1, q + 4));
+    __m256i b = _mm256_add_epi32(dot_q8_words(t->w2, q + 8), dot_q8_words(t->w3, q + 12));
 
-    for (int j = 0; j < 8; j++) {
-        __m256i x = _mm256_sign_epi8(broadcast4(q + 4 * j), t->w[j]);
-        __m256i pair = _mm256_maddubs_epi16(_mm256_abs_epi8(t->w[j]), x);
-        sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pair, one));
-    }
-    return sum;
+    a = _mm256_add_epi32(a, dot_q8_words(t->w4, q + 16));
+    b = _mm256_add_epi32(b, dot_q8_words(t->w5, q + 20));
+    a = _mm256_add_epi32(a, dot_q8_words(t->w6, q + 24));
+    b = _mm256_add_epi32(b, dot_q8_words(t->w7, q + 28));
+    return _mm256_add_epi32(a, b);
 }
 
 INLINE __m256 accumulate(__m256 acc, const struct tile *t, const int8_t *q,
@@ -116,36 +139,54 @@ INLINE void prefetch_block(const uint8_t *p, size_t bytes)
         _mm_prefetch((const char *)(p + PREFETCH + i), _MM_HINT_T0);
 }
 
-/* A tile is unpacked once and stays in registers for all tokens of the panel; their sums wait in L1. */
+INLINE struct tile unpack(const uint8_t *p, enum pack pack)
+{
+    return pack == PACK_Q8_0 ? unpack_q8(p) : unpack_q4(p, pack == PACK_Q4_1);
+}
+
+/* One token: its sums stay in a register. */
+INLINE void group_times_one(const uint8_t *group, const struct panel *a, float *out, enum pack pack,
+                            size_t bytes)
+{
+    __m256 acc = _mm256_setzero_ps();
+
+    for (size_t b = 0; b < a->cols / BLOCK; b++, group += bytes) {
+        prefetch_block(group, bytes);
+        struct tile t = unpack(group, pack);
+        acc = accumulate(acc, &t, a->q + b * BLOCK, &a->scale[b], pack == PACK_Q8_0);
+    }
+    _mm256_storeu_ps(out, acc);
+}
+
+/* Many: a tile is unpacked once and stays in registers for all of them, their sums wait in L1. */
+INLINE void group_times_panel(const uint8_t *group, const struct panel *a, float *out,
+                              enum pack pack, size_t bytes)
+{
+    const int8_t *q = a->q;
+    const struct act_scale *s = a->scale;
+
+    memset(out, 0, a->n * LANES * sizeof *out);
+    for (size_t b = 0; b < a->cols / BLOCK; b++, group += bytes) {
+        prefetch_block(group, bytes);
+        struct tile t = unpack(group, pack);
+        for (size_t i = 0; i < a->n; i++, q += BLOCK, s++) {
+            __m256 acc = _mm256_loadu_ps(out + i * LANES);
+            _mm256_storeu_ps(out + i * LANES, accumulate(acc, &t, q, s, pack == PACK_Q8_0));
+        }
+    }
+}
+
 INLINE void matmul_codes(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out,
                          enum pack pack)
 {
     size_t bytes = pack == PACK_Q8_0 ? 272 : pack == PACK_Q4_1 ? 160 : 144;
-    size_t n = a->n, n_blocks = a->cols / BLOCK;
-    bool q8 = pack == PACK_Q8_0;
+    size_t group_bytes = a->cols / BLOCK * bytes;
 
-    for (size_t g = 0; g < n_groups; g++, out += n * LANES) {
-        if (n > 1)
-            memset(out, 0, n * LANES * sizeof *out);
-        const int8_t *q = a->q;
-        const struct act_scale *s = a->scale;
-        __m256 only = _mm256_setzero_ps();
-        for (size_t b = 0; b < n_blocks; b++, groups += bytes) {
-            prefetch_block(groups, bytes);
-            struct tile t = q8 ? unpack_q8(groups) : unpack_q4(groups, pack == PACK_Q4_1);
-            if (n == 1) {
-                only = accumulate(only, &t, q, s, q8);
-                q += BLOCK;
-                s++;
-                continue;
-            }
-            for (size_t i = 0; i < n; i++, q += BLOCK, s++) {
-                float *acc = out + i * LANES;
-                _mm256_storeu_ps(acc, accumulate(_mm256_loadu_ps(acc), &t, q, s, q8));
-            }
-        }
-        if (n == 1)
-            _mm256_storeu_ps(out, only);
+    for (size_t g = 0; g < n_groups; g++, groups += group_bytes, out += a->n * LANES) {
+        if (a->n == 1)
+            group_times_one(groups, a, out, pack, bytes);
+        else
+            group_times_panel(groups, a, out, pack, bytes);
     }
 }
 
