@@ -84,9 +84,12 @@ static bool open_source(struct source *s, const struct gguf *g, int32_t n_vocab,
 static bool text_ends_answer(const char *text, size_t len)
 {
     static const char *const texts[] = {
-        "<|im_end|>",    "<|endoftext|>",   "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>",
-        "<|end|>",       "<end_of_turn>",   "</s>",       "<|return|>", "<|call|>",
-        "<EOT>",         "_<EOT>",          "[EOT]",      "[EOS]",      "<end_of_utterance>",
+        "<|im_end|>",  "<|endoftext|>", "<|eot_id|>", "<|eom_id|>",  "<|end_of_text|>",
+        "<|end|>",     "<end_of_turn>", "</s>",       "<|return|>",  "<|call|>",
+        "<EOT>",       "_<EOT>",        "[EOT]",      "[EOS]",       "<end_of_utterance>",
+        /* what comes after a file that is being filled in */
+        "<|fim_pad|>", "<fim-pad>",     "<fim_pad>",  "<|file_sep|>", "<|repo_name|>",
+        "<reponame>",  "<fim-repo>",    "<|fim_repo|>",
     };
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
