@@ -15,6 +15,7 @@
 #include "cli/oneshot.h"
 #include "cli/options.h"
 #include "cli/presets.h"
+#include "cli/replay.h"
 #include "cli/score.h"
 #include "cli/tokenize.h"
 #include "tui/terminal.h"
@@ -30,6 +31,7 @@ static const struct command commands[] = {
     {"tokenize", "text on standard input to token ids, and back", cmd_tokenize},
     {"score", "log-probability and rank of each token on standard input", cmd_score},
     {"presets", "list, show, check and import presets", cmd_presets},
+    {"replay", "make the answers of a saved conversation again", cmd_replay},
     {"models", "the GGUF files found on this computer", cmd_models},
 };
 
