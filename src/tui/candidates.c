@@ -54,7 +54,8 @@ int candidates_plan(const struct view *view, int rows, int wanted, int chosen,
     int more = view->n_survivors > wanted ? 1 : 0;
     if (left < cuts + least(wanted, 3) + more)
         cuts = 0;
-    int examples = least(cuts, left - cuts - wanted - more);
+    bool at_cut = chosen >= view->n_listed && cuts > 0; /* the chosen one is an example */
+    int examples = at_cut ? least(cuts, left - cuts - 1) : least(cuts, left - cuts - wanted - more);
     examples = examples > 0 ? examples : 0;
     int listed = least(view->n_listed, left - cuts - examples);
     if (view->n_survivors > listed)
@@ -73,10 +74,12 @@ int candidates_plan(const struct view *view, int rows, int wanted, int chosen,
         if (!stage_cuts(&view->stages[i]))
             continue;
         out[n++] = (struct candidate_row){CANDIDATE_CUT, i};
-        int at = find_examples(view, view->stages[i].stage, &available);
+        int at = find_examples(view, view->stages[i].stage, &available), last = at + available;
         int show = least(available, (examples > 0 ? 1 : 0) + (spare > 0 ? spare : 0));
         spare -= show - (examples > 0 ? 1 : 0);
         examples--;
+        if (show > 0 && chosen >= at + show && chosen < last)
+            at = chosen - show + 1;
         for (int k = 0; k < show && n <= left; k++)
             out[n++] = (struct candidate_row){CANDIDATE_WORD, at + k};
     }

@@ -150,8 +150,8 @@ void tui_copy_selection(struct tui *t)
     str_done(&text);
 }
 
-/* 'y': the selection, else the turn under the cursor. */
-static void copy(struct tui *t)
+/* 'y': the selection, else the turn under the cursor; false: neither is there. */
+static bool copy(struct tui *t)
 {
     size_t token;
     const struct turn *turn = scrollback_cursor(&t->scrollback, &token);
@@ -160,6 +160,7 @@ static void copy(struct tui *t)
         tui_copy_selection(t);
     else if (turn != NULL)
         copy_text(t, str_text(&turn->text), turn->text.len);
+    return t->scrollback.has_selection || turn != NULL;
 }
 
 static void change_version(struct tui *t, int direction)
@@ -222,8 +223,7 @@ static bool act_scroll(struct tui *t, enum action action)
         change_version(t, action == ACTION_VERSION_PREVIOUS ? -1 : 1);
         return true;
     case ACTION_COPY:
-        copy(t);
-        return true;
+        return copy(t);
     case ACTION_HEAT:
         t->scrollback.heat = !t->scrollback.heat;
         scrollback_touch(&t->scrollback);

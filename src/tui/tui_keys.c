@@ -161,6 +161,21 @@ static void handle_key(struct tui *t, const struct term_event *event)
 
 /* ---- mouse ---------------------------------------------------------------------------------- */
 
+/* The mouse chooses as the arrows do: app alone writes what is chosen. */
+static void select_fader(struct tui *t, enum knob knob)
+{
+    for (int i = 0; i < DESK_FADERS && t->app->selected != knob; i++)
+        app_act(t->app, ACTION_FADER_DOWN);
+}
+
+static void select_candidate(struct tui *t, int index)
+{
+    int n = t->app->view.n_candidates;
+
+    for (int i = 0; i < n && t->app->candidate != index; i++)
+        app_act(t->app, t->app->candidate < index ? ACTION_CANDIDATE_DOWN : ACTION_CANDIDATE_UP);
+}
+
 static bool mouse_on_faders(struct tui *t, const struct term_event *e)
 {
     enum knob knob;
@@ -172,14 +187,14 @@ static bool mouse_on_faders(struct tui *t, const struct term_event *e)
     switch (e->mouse.kind) {
     case MOUSE_WHEEL_UP:
     case MOUSE_WHEEL_DOWN:
-        app_select_fader(t->app, knob);
+        select_fader(t, knob);
         app_nudge(t->app, knob, e->mouse.kind == MOUSE_WHEEL_UP ? 1 : -1, false);
         break;
     case MOUSE_PRESS:
         if (e->mouse.button != 1)
             break;
         tui_set_focus(t, FOCUS_FADERS);
-        app_select_fader(t->app, knob);
+        select_fader(t, knob);
         if (e->mouse.clicks >= 2) {
             app_reset_fader(t->app, knob);
         } else if (travel >= 0) {
@@ -202,7 +217,7 @@ static void mouse_on_candidates(struct tui *t, const struct term_event *e)
     if (index < 0 || e->mouse.kind != MOUSE_PRESS || e->mouse.button != 1)
         return;
     tui_set_focus(t, FOCUS_CANDIDATES);
-    app_select_candidate(t->app, index);
+    select_candidate(t, index);
     if (e->mouse.clicks >= 2)
         app_act(t->app, ACTION_CANDIDATE_PICK);
 }
