@@ -217,25 +217,40 @@ INLINE __m256 load_column(const uint8_t *p, enum pack pack)
     return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
 }
 
-/* One group for `n` tokens (a constant of at most 6), an accumulator for even and one for odd columns. */
+/* Sums of one token: even and odd columns apart. */
+struct sums {
+    __m256 even, odd;
+};
+
+INLINE void add_columns(struct sums *s, __m256 w0, __m256 w1, const float *x)
+{
+    s->even = _mm256_fmadd_ps(w0, _mm256_set1_ps(x[0]), s->even);
+    s->odd = _mm256_fmadd_ps(w1, _mm256_set1_ps(x[1]), s->odd);
+}
+
+/* One group times `n` tokens, a constant of at most 4. */
 INLINE void dot_floats(const uint8_t *p, const float *x, size_t cols, size_t n, float *out,
                        enum pack pack)
 {
     size_t bytes = LANES * (pack == PACK_F32 ? 4 : 2);
-    __m256 even[6], odd[6];
+    struct sums s0 = {_mm256_setzero_ps(), _mm256_setzero_ps()}, s1 = s0, s2 = s0, s3 = s0;
 
-    for (size_t i = 0; i < n; i++)
-        even[i] = odd[i] = _mm256_setzero_ps();
-    for (size_t c = 0; c < cols; c += 2, p += 2 * bytes) {
+    for (size_t c = 0; c < cols; c += 2, p += 2 * bytes, x += 2) {
         _mm_prefetch((const char *)(p + PREFETCH), _MM_HINT_T0);
         __m256 w0 = load_column(p, pack), w1 = load_column(p + bytes, pack);
-        for (size_t i = 0; i < n; i++) {
-            even[i] = _mm256_fmadd_ps(w0, _mm256_set1_ps(x[i * cols + c]), even[i]);
-            odd[i] = _mm256_fmadd_ps(w1, _mm256_set1_ps(x[i * cols + c + 1]), odd[i]);
+        add_columns(&s0, w0, w1, x);
+        if (n > 1) {
+            add_columns(&s1, w0, w1, x + cols);
+            add_columns(&s2, w0, w1, x + 2 * cols);
+            add_columns(&s3, w0, w1, x + 3 * cols);
         }
     }
-    for (size_t i = 0; i < n; i++)
-        _mm256_storeu_ps(out + i * LANES, _mm256_add_ps(even[i], odd[i]));
+    _mm256_storeu_ps(out, _mm256_add_ps(s0.even, s0.odd));
+    if (n > 1) {
+        _mm256_storeu_ps(out + LANES, _mm256_add_ps(s1.even, s1.odd));
+        _mm256_storeu_ps(out + 2 * LANES, _mm256_add_ps(s2.even, s2.odd));
+        _mm256_storeu_ps(out + 3 * LANES, _mm256_add_ps(s3.even, s3.odd));
+    }
 }
 
 INLINE void matmul_floats(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out,
@@ -245,10 +260,8 @@ INLINE void matmul_floats(const uint8_t *groups, size_t n_groups, const struct p
 
     for (size_t g = 0; g < n_groups; g++, groups += bytes) {
         size_t t = 0;
-        for (; t + 6 <= a->n; t += 6, out += 6 * LANES)
-            dot_floats(groups, a->f32 + t * a->cols, a->cols, 6, out, pack);
-        for (; t + 2 <= a->n; t += 2, out += 2 * LANES)
-            dot_floats(groups, a->f32 + t * a->cols, a->cols, 2, out, pack);
+        for (; t + 4 <= a->n; t += 4, out += 4 * LANES)
+            dot_floats(groups, a->f32 + t * a->cols, a->cols, 4, out, pack);
         for (; t < a->n; t++, out += LANES)
             dot_floats(groups, a->f32 + t * a->cols, a->cols, 1, out, pack);
     }
@@ -452,7 +465,12 @@ void avx2_expand_codes(const int8_t *codes, const uint16_t *scales, bool shared,
 
 /* ---- attention ------------------------------------------------------------------------------ */
 
-enum { VECTORS = KERNEL_POSITIONS / LANES, TOGETHER = 3 };  /* 3 queries x 4 vectors: 12 accumulators */
+enum { TOGETHER = 3 };           /* queries that share the loads of K and V: 12 accumulators */
+
+/* 32 positions of a score, or 32 dimensions of a value. Named and not an array: they live in registers. */
+struct four {
+    __m256 a, b, c, d;
+};
 
 INLINE __m256 load_cache(const void *values, size_t i, bool half)
 {
@@ -460,101 +478,157 @@ INLINE __m256 load_cache(const void *values, size_t i, bool half)
                 : _mm256_loadu_ps((const float *)values + i);
 }
 
-INLINE void add_scores(const struct attend *a, size_t at, size_t n, bool half,
-                       __m256 score[TOGETHER][VECTORS])
+INLINE struct four load_four(const float *p)
 {
-    const float *q = a->q + at * a->dim;
-
-    for (size_t i = 0; i < n; i++) {
-        for (size_t j = 0; j < VECTORS; j++)
-            score[i][j] = _mm256_setzero_ps();
-    }
-    for (size_t d = 0; d < a->dim; d++) {
-        __m256 x[TOGETHER];
-        for (size_t i = 0; i < n; i++)
-            x[i] = _mm256_set1_ps(q[i * a->dim + d]);
-        for (size_t j = 0; j < VECTORS; j++) {
-            __m256 k = load_cache(a->k, d * KERNEL_POSITIONS + j * LANES, half);
-            for (size_t i = 0; i < n; i++)
-                score[i][j] = _mm256_fmadd_ps(x[i], k, score[i][j]);
-        }
-    }
+    return (struct four){_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8), _mm256_loadu_ps(p + 16),
+                         _mm256_loadu_ps(p + 24)};
 }
 
-/* As softmax_step of the scalar twin; the weights go to `weight`. */
-INLINE float softmax_step(__m256 score[VECTORS], size_t visible, float *m, float *l, float *weight)
+INLINE void store_four(float *p, struct four v)
+{
+    _mm256_storeu_ps(p, v.a);
+    _mm256_storeu_ps(p + 8, v.b);
+    _mm256_storeu_ps(p + 16, v.c);
+    _mm256_storeu_ps(p + 24, v.d);
+}
+
+INLINE struct four scale_four(struct four v, __m256 by)
+{
+    return (struct four){_mm256_mul_ps(v.a, by), _mm256_mul_ps(v.b, by), _mm256_mul_ps(v.c, by),
+                         _mm256_mul_ps(v.d, by)};
+}
+
+/* Adds x_i times the 32 values at `i` to each of the n sums, vector by vector: 16 registers suffice. */
+INLINE void add_four(struct four *s0, struct four *s1, struct four *s2, size_t n, __m256 x0,
+                     __m256 x1, __m256 x2, const void *values, size_t i, bool half)
+{
+    __m256 v = load_cache(values, i, half);
+    s0->a = _mm256_fmadd_ps(x0, v, s0->a);
+    s1->a = n > 1 ? _mm256_fmadd_ps(x1, v, s1->a) : s1->a;
+    s2->a = n > 2 ? _mm256_fmadd_ps(x2, v, s2->a) : s2->a;
+    v = load_cache(values, i + 8, half);
+    s0->b = _mm256_fmadd_ps(x0, v, s0->b);
+    s1->b = n > 1 ? _mm256_fmadd_ps(x1, v, s1->b) : s1->b;
+    s2->b = n > 2 ? _mm256_fmadd_ps(x2, v, s2->b) : s2->b;
+    v = load_cache(values, i + 16, half);
+    s0->c = _mm256_fmadd_ps(x0, v, s0->c);
+    s1->c = n > 1 ? _mm256_fmadd_ps(x1, v, s1->c) : s1->c;
+    s2->c = n > 2 ? _mm256_fmadd_ps(x2, v, s2->c) : s2->c;
+    v = load_cache(values, i + 24, half);
+    s0->d = _mm256_fmadd_ps(x0, v, s0->d);
+    s1->d = n > 1 ? _mm256_fmadd_ps(x1, v, s1->d) : s1->d;
+    s2->d = n > 2 ? _mm256_fmadd_ps(x2, v, s2->d) : s2->d;
+}
+
+/* Scores of queries at .. at + n - 1. */
+INLINE void get_scores(const struct attend *a, size_t at, size_t n, bool half,
+                       float score[TOGETHER][KERNEL_POSITIONS])
+{
+    const float *q0 = a->q + at * a->dim, *q1 = n > 1 ? q0 + a->dim : q0;
+    const float *q2 = n > 2 ? q1 + a->dim : q0;
+    __m256 zero = _mm256_setzero_ps();
+    struct four s0 = {zero, zero, zero, zero}, s1 = s0, s2 = s0;
+
+    for (size_t d = 0; d < a->dim; d++)
+        add_four(&s0, &s1, &s2, n, _mm256_set1_ps(q0[d]), _mm256_set1_ps(q1[d]),
+                 _mm256_set1_ps(q2[d]), a->k, d * KERNEL_POSITIONS, half);
+    store_four(score[0], s0);
+    if (n > 1)
+        store_four(score[1], s1);
+    if (n > 2)
+        store_four(score[2], s2);
+}
+
+INLINE struct four mask_four(struct four v, size_t visible)
 {
     const __m256 lane = _mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), none = _mm256_set1_ps(-INFINITY);
+    const __m256 end = _mm256_set1_ps((float)visible), step = _mm256_set1_ps(8.0f);
+
+    v.a = _mm256_blendv_ps(none, v.a, _mm256_cmp_ps(lane, end, _CMP_LT_OQ));
+    __m256 at = _mm256_add_ps(lane, step);
+    v.b = _mm256_blendv_ps(none, v.b, _mm256_cmp_ps(at, end, _CMP_LT_OQ));
+    at = _mm256_add_ps(at, step);
+    v.c = _mm256_blendv_ps(none, v.c, _mm256_cmp_ps(at, end, _CMP_LT_OQ));
+    at = _mm256_add_ps(at, step);
+    v.d = _mm256_blendv_ps(none, v.d, _mm256_cmp_ps(at, end, _CMP_LT_OQ));
+    return v;
+}
+
+/* As softmax_step of the scalar twin. */
+INLINE float softmax_step(float score[KERNEL_POSITIONS], size_t visible, float *m, float *l)
+{
+    struct four v = load_four(score);
     __m256 largest = _mm256_set1_ps(*m);
 
-    if (visible < KERNEL_POSITIONS) {
-        for (size_t j = 0; j < VECTORS; j++) {
-            __m256 seen = _mm256_cmp_ps(lane, _mm256_set1_ps((float)visible - (float)(j * LANES)),
-                                        _CMP_LT_OQ);
-            score[j] = _mm256_blendv_ps(none, score[j], seen);
-        }
-    }
-    for (size_t j = 0; j < VECTORS; j++)
-        largest = _mm256_max_ps(score[j], largest);
+    if (visible < KERNEL_POSITIONS)
+        v = mask_four(v, visible);
+    largest = _mm256_max_ps(v.d, _mm256_max_ps(v.c, _mm256_max_ps(v.b, _mm256_max_ps(v.a, largest))));
     float top = lane_max(largest);
     __m256 by = _mm256_set1_ps(top);
-    for (size_t j = 0; j < VECTORS; j++) {
-        score[j] = exp_lanes(_mm256_sub_ps(score[j], by));
-        _mm256_storeu_ps(weight + j * LANES, score[j]);
-    }
+    v.a = exp_lanes(_mm256_sub_ps(v.a, by));
+    v.b = exp_lanes(_mm256_sub_ps(v.b, by));
+    v.c = exp_lanes(_mm256_sub_ps(v.c, by));
+    v.d = exp_lanes(_mm256_sub_ps(v.d, by));
+    store_four(score, v);
     float correction = *m == top ? 1.0f
                                  : _mm256_cvtss_f32(exp_lanes(_mm256_set1_ps(*m - top)));
-    float sum = lane_sum(_mm256_add_ps(_mm256_add_ps(score[0], score[1]),
-                                       _mm256_add_ps(score[2], score[3])));
+    float sum = lane_sum(_mm256_add_ps(_mm256_add_ps(v.a, v.b), _mm256_add_ps(v.c, v.d)));
     *l = fmaf(*l, correction, sum);
     *m = top;
     return correction;
 }
 
-/* Adds the weighted values of `width` vectors (a constant of at most 4) of dimensions, from `d` on. */
+/* Adds the weighted values of 32 dimensions from `d` on. */
 INLINE void add_values(const struct attend *a, size_t at, size_t n, bool half, size_t d,
-                       size_t width, const float correction[TOGETHER],
+                       const float correction[TOGETHER],
                        float weight[TOGETHER][KERNEL_POSITIONS])
 {
-    float *o = a->o + at * a->dim + d;
-    __m256 acc[TOGETHER][4];
+    float *o0 = a->o + at * a->dim + d, *o1 = n > 1 ? o0 + a->dim : o0;
+    float *o2 = n > 2 ? o1 + a->dim : o0;
+    const float *w0 = weight[0], *w1 = weight[n > 1 ? 1 : 0], *w2 = weight[n > 2 ? 2 : 0];
+    struct four s0 = scale_four(load_four(o0), _mm256_set1_ps(correction[0])), s1 = s0, s2 = s0;
 
-    for (size_t i = 0; i < n; i++) {
-        __m256 by = _mm256_set1_ps(correction[i]);
-        for (size_t j = 0; j < width; j++)
-            acc[i][j] = _mm256_mul_ps(_mm256_loadu_ps(o + i * a->dim + j * LANES), by);
-    }
-    for (size_t p = 0; p < KERNEL_POSITIONS; p++) {
-        __m256 x[TOGETHER];
-        for (size_t i = 0; i < n; i++)
-            x[i] = _mm256_set1_ps(weight[i][p]);
-        for (size_t j = 0; j < width; j++) {
-            __m256 v = load_cache(a->v, p * a->dim + d + j * LANES, half);
-            for (size_t i = 0; i < n; i++)
-                acc[i][j] = _mm256_fmadd_ps(x[i], v, acc[i][j]);
-        }
-    }
-    for (size_t i = 0; i < n; i++) {
-        for (size_t j = 0; j < width; j++)
-            _mm256_storeu_ps(o + i * a->dim + j * LANES, acc[i][j]);
-    }
+    if (n > 1)
+        s1 = scale_four(load_four(o1), _mm256_set1_ps(correction[1]));
+    if (n > 2)
+        s2 = scale_four(load_four(o2), _mm256_set1_ps(correction[2]));
+    for (size_t p = 0; p < KERNEL_POSITIONS; p++)
+        add_four(&s0, &s1, &s2, n, _mm256_set1_ps(w0[p]), _mm256_set1_ps(w1[p]),
+                 _mm256_set1_ps(w2[p]), a->v, p * a->dim + d, half);
+    store_four(o0, s0);
+    if (n > 1)
+        store_four(o1, s1);
+    if (n > 2)
+        store_four(o2, s2);
 }
 
-/* Queries at .. at + n - 1, n a constant of at most TOGETHER: they share the loads of K and V. */
+/* The same for 8 dimensions of one query: what 32 leave over in an unusual head. */
+INLINE void add_values_narrow(const struct attend *a, size_t at, bool half, size_t d,
+                              float correction, const float weight[KERNEL_POSITIONS])
+{
+    float *o = a->o + at * a->dim + d;
+    __m256 sum = _mm256_mul_ps(_mm256_loadu_ps(o), _mm256_set1_ps(correction));
+
+    for (size_t p = 0; p < KERNEL_POSITIONS; p++)
+        sum = _mm256_fmadd_ps(_mm256_set1_ps(weight[p]), load_cache(a->v, p * a->dim + d, half), sum);
+    _mm256_storeu_ps(o, sum);
+}
+
+/* Queries at .. at + n - 1, n a constant of at most TOGETHER. */
 INLINE void attend_some(const struct attend *a, size_t at, size_t n, bool half)
 {
-    __m256 score[TOGETHER][VECTORS];
     float weight[TOGETHER][KERNEL_POSITIONS], correction[TOGETHER];
     size_t d = 0;
 
-    add_scores(a, at, n, half, score);
+    get_scores(a, at, n, half, weight);
     for (size_t i = 0; i < n; i++)
-        correction[i] = softmax_step(score[i], a->visible[at + i], &a->m[at + i], &a->l[at + i],
-                                     weight[i]);
-    for (; d + 4 * LANES <= a->dim; d += 4 * LANES)
-        add_values(a, at, n, half, d, 4, correction, weight);
-    for (; d < a->dim; d += LANES)
-        add_values(a, at, n, half, d, 1, correction, weight);
+        correction[i] = softmax_step(weight[i], a->visible[at + i], &a->m[at + i], &a->l[at + i]);
+    for (; d + 32 <= a->dim; d += 32)
+        add_values(a, at, n, half, d, correction, weight);
+    for (; d < a->dim; d += LANES) {
+        for (size_t i = 0; i < n; i++)
+            add_values_narrow(a, at + i, half, d, correction[i], weight[i]);
+    }
 }
 
 INLINE void attend(const struct attend *a, bool half)
