@@ -66,7 +66,7 @@ static void submit(struct app *app, struct turn *answer)
     app->answer = app->view_turn = answer;
     app->answer_drawn = app->answer_recorded = app->stopping = false;
     app->seed = answer->seed;
-    app->request = app->running = id;
+    app->request = app->running = app->view_request = id;
     app_changed(app, CHANGE_TRANSCRIPT | CHANGE_DESK | CHANGE_STATUS);
     if (!backend_submit(app->backend, &r, &err)) {
         request_done(&r);

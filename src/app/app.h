@@ -91,6 +91,7 @@ struct app {
     bool has_view;
     int64_t view_ns;                 /* when it came */
     struct turn *view_turn;          /* the answer that it is of, or NULL */
+    uint32_t view_request;           /* and its request */
     enum knob selected;              /* the fader that nudges move */
     int candidate;                   /* the chosen row of view.candidates */
 

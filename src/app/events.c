@@ -197,9 +197,8 @@ static void on_token(struct app *app, const struct event *e)
 
 static void on_view(struct app *app, const struct event *e)
 {
-    bool idle_peek = e->request == 0 && app->request == 0;
-
-    if (app->view_turn == NULL || !(idle_peek || is_ours(app, e)))
+    /* after the end, too: a fader that moves then shows what the next word would have been */
+    if (app->view_turn == NULL || e->request != app->view_request)
         return;
     if (!app->has_view || app->view.n != e->u.view.n)
         app->candidate = 0;
@@ -301,7 +300,7 @@ static void on_error(struct app *app, const struct event *e)
         app_end_turn(app, t, END_ERROR);
         return_queued(app);
     }
-    if (app->status.failed)
+    if (app->status.failed && e->request == 0)
         on_failed(app, e->text);
     else if (ours || e->request == 0)
         app_say(app, SAY_ERROR, "%s", e->text);
