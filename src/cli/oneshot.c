@@ -55,8 +55,8 @@ static void on_signal(int number)
     errno = saved;
 }
 
-/* The first Ctrl-C ends the answer in good order; a second one ends the program. SIGINT counts for a
- * background job of a script too, which inherits it ignored; SIGHUP stays ignored under nohup. */
+/* The first Ctrl-C ends the answer in good order; a second one ends the program. SIGINT counts for
+ * a background job of a script too, which inherits it ignored; SIGHUP stays ignored under nohup. */
 static void catch_signals(struct wake *wake)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -328,17 +328,23 @@ static bool drain(struct oneshot *s)
     return any;
 }
 
-/* Obeys a signal: before the answer began there is nothing to end in order. */
+/* Obeys a signal. While the model still loads there is no answer to end in order: the end is told
+ * here. */
 static void obey_signal(struct oneshot *s)
 {
+    static const struct event stopped = {.type = EVENT_END, .u.end.reason = END_STOPPED};
+
     if (caught == 0 || s->cancelled)
         return;
     s->cancelled = true;
     s->status = 128 + caught;
-    if (s->submitted)
+    if (s->submitted) {
         backend_cancel(s->backend);
-    else
+    } else if (s->events) {
+        write_end(s, &stopped);
+    } else {
         s->over = true;
+    }
 }
 
 static void sleep_until_woken(struct oneshot *s)
