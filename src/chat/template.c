@@ -2,6 +2,7 @@
 
 #include "chat/template.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -227,17 +228,16 @@ static void find_default_system(const struct chat_template *t, const char *jinja
                                 size_t size)
 {
     const struct wrap *wrap = &t->turns[ROLE_SYSTEM];
-    size_t first = strcspn(wrap->before, "\n");
-    char start[64];
+    char start[64], end[64];     /* without line ends, which are written in two ways */
 
-    if (t->system_in_user || first == 0 || first >= sizeof start)
+    if (t->system_in_user)
         return;
-    memcpy(start, wrap->before, first);
-    start[first] = '\0';
+    snprintf(start, sizeof start, "%.*s", (int)strcspn(wrap->before, "\n"), wrap->before);
+    snprintf(end, sizeof end, "%.*s", (int)strcspn(wrap->after, "\n"), wrap->after);
     for (const char *p = jinja; (p = strstr(p, start)) != NULL; p++) {
         char quote = p > jinja && (p[-1] == '\'' || p[-1] == '"') ? p[-1] : 0;
         const char *text = skip_text(p, wrap->before);
-        if (text != NULL && read_literal(text, wrap->after, quote, out, size))
+        if (text != NULL && read_literal(text, end, quote, out, size))
             return;
     }
     *out = '\0';
