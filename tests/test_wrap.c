@@ -92,30 +92,38 @@ static void tabs_go_to_the_next_stop(void **state)
     assert_string_equal(rows_of("```\n\tab\tc", 9), "{```/}{\tab\tc}");
 }
 
-static void labels_get_their_room(void **state)
+/* The rows at 24 columns with one reservation. */
+static const char *rows_with(const char *text, const struct wrap_reserve *reserve)
 {
-    const struct wrap_reserve reserve = {4, 8};
-    const char *text = "the rain taps out a code on the tin";
-    struct str out = STR_INIT;
+    static struct str out;
     struct wrap w;
-    (void)state;
 
+    str_clear(&out);
     wrap_init(&w, 24);
-    w.reserves = &reserve;
+    w.reserves = reserve;
     w.n_reserves = 1;
     wrap_extend(&w, text, strlen(text));
     add_rows(&out, &w, text);
-    assert_string_equal(str_text(&out), "[the rain taps ][out a code on the tin]");
-    /* too far to the right: the row is left as it is */
-    const struct wrap_reserve late = {14, 16};
-    str_clear(&out);
-    wrap_reset(&w, 24);
-    w.reserves = &late;
-    wrap_extend(&w, text, strlen(text));
-    add_rows(&out, &w, text);
-    assert_string_equal(str_text(&out), "[the rain taps out a code ][on the tin]");
-    str_done(&out);
     wrap_done(&w);
+    return str_text(&out);
+}
+
+static void labels_get_their_room(void **state)
+{
+    static const char text[] = "the rain taps out a code on the tin";
+    (void)state;
+    /* from "rain" on, eight columns less */
+    assert_string_equal(rows_with(text, &(struct wrap_reserve){4, 8, 4}),
+                        "[the rain taps ][out a code on the tin]");
+    /* "taps" has come too far for eight, but not for four */
+    assert_string_equal(rows_with(text, &(struct wrap_reserve){9, 8, 4}),
+                        "[the rain taps out a ][code on the tin]");
+    /* "a" begins another row, and has its room there */
+    assert_string_equal(rows_with(text, &(struct wrap_reserve){18, 8, 4}),
+                        "[the rain taps out ][a code on the ][tin]");
+    /* but a word is not torn */
+    assert_string_equal(rows_with(text, &(struct wrap_reserve){22, 8, 4}),
+                        "[the rain taps out a code ][on the tin]");
 }
 
 static void finding_a_row(void **state)

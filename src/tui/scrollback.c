@@ -9,8 +9,9 @@
 #include "tui/layout.h"
 #include "tui/textwidth.h"
 
-/* A label as short as "temp 0.80▸1.60" and a blank: kept free at the end of a marked row. */
-enum { LABEL_COLUMNS = 17, LABEL_FROM_WIDTH = 36, MARKS_MAX = 4096 };
+/* Room for a label like "temp 0.80▸1.60", or like "▸1.60", and a blank: kept free at the end of a
+ * marked row. */
+enum { LABEL_COLUMNS = 17, LABEL_LEAST = 8, LABEL_FROM_WIDTH = 32, MARKS_MAX = 4096 };
 
 static void block_done(struct block *b)
 {
@@ -72,8 +73,10 @@ static void update_marks(struct scrollback *s, struct block *b)
     mem_grow(&b->reserves, &b->cap_reserves, n + 1, sizeof *b->reserves);
     b->n_reserves = 0;
     for (size_t i = 0; i < n && (size_t)b->marks[i].n < t->n_tokens; i++)
-        b->reserves[b->n_reserves++] = (struct wrap_reserve){
-            t->tokens[b->marks[i].n].text_at, s->width >= LABEL_FROM_WIDTH ? LABEL_COLUMNS : 0};
+        b->reserves[b->n_reserves++] =
+            (struct wrap_reserve){(uint32_t)block_token_byte(b, (size_t)b->marks[i].n),
+                                  s->width >= LABEL_FROM_WIDTH ? LABEL_COLUMNS : 0,
+                                  s->width >= LABEL_FROM_WIDTH ? LABEL_LEAST : 0};
     b->wrap.reserves = b->reserves;
     b->wrap.n_reserves = b->n_reserves;
     s->all_dirty = true;

@@ -8,8 +8,8 @@
 #include "base/mem.h"
 #include "tui/textwidth.h"
 
-/* Room that must be left after a reservation for the word it belongs to. */
-enum { RESERVE_WORD = 10 };
+/* Columns that must be left between a reservation and the label for the word it belongs to. */
+enum { RESERVE_WORD = 8 };
 
 void wrap_init(struct wrap *w, int width)
 {
@@ -80,6 +80,19 @@ static size_t find_reserve(const struct wrap *w, size_t at)
     return i;
 }
 
+/* The columns of a row of which `room` were free until now, when its text reaches a reservation at
+ * `column`; -1: it should end before it. */
+static int make_room(const struct wrap *w, const struct wrap_reserve *r, int column, int room)
+{
+    if (room < w->width)
+        return room;
+    if (column + RESERVE_WORD <= w->width - r->columns)
+        return w->width - r->columns;
+    if (column + RESERVE_WORD <= w->width - r->least)
+        return w->width - r->least;
+    return column > 0 && r->columns > 0 ? -1 : room;
+}
+
 /* Lays one row from `start`; returns its end. *newline: it ends with one. */
 static size_t lay_row(const struct wrap *w, const char *text, size_t len, size_t start, bool code,
                       bool *newline)
@@ -95,15 +108,16 @@ static size_t lay_row(const struct wrap *w, const char *text, size_t len, size_t
             *newline = true;
             return at + g.len;
         }
-        for (; next < w->n_reserves && w->reserves[next].at <= at; next++) {
-            int shorter = w->width - w->reserves[next].columns;
-            if (room == w->width && column + RESERVE_WORD <= shorter)
-                room = shorter;
-        }
         int width = g.kind == GRAPHEME_TAB ? text_tab_width(column) : g.width;
         bool hangs = !code && (g.kind == GRAPHEME_SPACE || g.kind == GRAPHEME_TAB);
         if (at > start && !hangs && may_break_between(&before, &g))
             word = at;
+        for (; next < w->n_reserves && w->reserves[next].at <= at; next++) {
+            int left = make_room(w, &w->reserves[next], column, room);
+            if (left < 0 && word == at && !code)
+                return at;
+            room = left < 0 ? room : left;
+        }
         if (column + width > room && at > start && !hangs)
             return word > start && !code ? word : at;
         column += width;

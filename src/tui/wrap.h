@@ -22,11 +22,12 @@ struct wrap_row {
     uint8_t flags;
 };
 
-/* Where a label shall stand at the row's end: from byte `at` on, the row is `columns` shorter, if
- * there is room enough left. */
+/* A label shall stand at the end of the row that holds byte `at`: from there on the row is
+ * `columns` shorter, or, where the text has come too far for that, `least`; where that is too much
+ * too and the row may break before `at`, it does. */
 struct wrap_reserve {
     uint32_t at;
-    int columns;
+    int columns, least;
 };
 
 struct wrap {
