@@ -1,0 +1,569 @@
+#include "config.h"
+
+#include "cli/plain.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <readline/readline.h>
+
+#include "app/app.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/plain_text.h"
+#include "config/preset.h"
+#include "tui/completion.h"
+#include "tui/editor.h"
+#include "tui/history_file.h"
+#include "tui/signals.h"
+
+static const int64_t TWICE_NS = 1500000000; /* Ctrl-C again within this leaves */
+enum { LINE_MAX_BYTES = 1 << 20, RECAP_TURNS = 2 };
+
+/* One chat, as readline's callbacks know no context. An answer and the prompt never share a line: while
+ * an answer streams there is no prompt; the first key typed then puts one up and holds the generator
+ * until Enter, so that nothing is drawn that is not shown. */
+static struct plain {
+    struct app *app;
+    bool by_hand;                /* standard input is a terminal: readline */
+    FILE *notes;                 /* prompts and messages: not in a file that takes the answers */
+    bool shown;                  /* the prompt is on the screen */
+    bool held;                   /* the generator waits for what is being typed */
+    bool at_start;               /* the cursor is at the start of a line */
+    const struct turn *turn;     /* the answer being printed, or NULL */
+    size_t printed;              /* bytes of its text */
+    const struct conversation *conversation;
+    char message[256];           /* as printed last */
+    struct str typed;            /* lines that end in a backslash so far; or input not yet entered */
+    char *line;                  /* readline's newest line; owned */
+    bool at_end;                 /* of the input */
+    int64_t interrupted_ns;
+    int status;
+} p;
+
+/* ---- output --------------------------------------------------------------------------------- */
+
+static void print_text(FILE *out, const char *text, size_t len)
+{
+    struct str safe = STR_INIT;
+
+    plain_text_add(&safe, text, len);
+    if (safe.len > 0) {
+        fwrite(safe.data, 1, safe.len, out);
+        p.at_start = safe.data[safe.len - 1] == '\n';
+    }
+    str_done(&safe);
+}
+
+static void start_line(FILE *out)
+{
+    if (!p.at_start)
+        fputc('\n', out);
+    p.at_start = true;
+}
+
+/* A line of ours; a prompt that stands there is put up again behind it. */
+static void note(const char *text)
+{
+    bool shown = p.shown;
+
+    p.shown = false;
+    if (p.notes == stdout || shown)
+        start_line(p.notes);
+    fputs("* ", p.notes);
+    print_text(p.notes, text, strlen(text));
+    fputc('\n', p.notes);
+    p.at_start = true;
+    if (shown) {
+        p.shown = true;
+        rl_forced_update_display();
+        p.at_start = false;
+    }
+}
+
+static void note_message(void)
+{
+    if (strcmp(p.message, p.app->message) == 0)
+        return;
+    snprintf(p.message, sizeof p.message, "%s", p.app->message);
+    if (p.message[0] != '\0')
+        note(p.message);
+}
+
+static void print_rest(void)
+{
+    if (p.turn == NULL)
+        return;
+    print_text(stdout, str_text(&p.turn->text) + p.printed, p.turn->text.len - p.printed);
+    p.printed = p.turn->text.len;
+}
+
+/* What the answer has got since; nothing while a line is being typed. */
+static void print_answer(void)
+{
+    if (p.shown)
+        return;
+    print_rest();
+    if (p.app->answer == NULL || p.app->answer == p.turn)
+        return;
+    if (p.turn != NULL)
+        start_line(stdout);
+    p.turn = p.app->answer;
+    p.printed = 0;
+    print_rest();
+}
+
+/* A conversation that was reopened: how it ended. */
+static void recapitulate(void)
+{
+    const struct conversation *c = p.app->conversation;
+    size_t n = conversation_depth(c), from = n > RECAP_TURNS ? n - RECAP_TURNS : 0;
+
+    p.conversation = c;
+    if (n == 0)
+        return;
+    if (from > 0)
+        fprintf(p.notes, "* %zu earlier turns\n", from);
+    for (size_t i = from; i < n; i++) {
+        const struct turn *t = conversation_at(c, i);
+        if (t->role == ROLE_USER)
+            fputs("> ", p.notes);
+        print_text(p.notes, str_text(&t->text), t->text.len);
+        start_line(p.notes);
+    }
+}
+
+/* ---- the prompt ----------------------------------------------------------------------------- */
+
+static void redisplay(void)
+{
+    if (p.shown)
+        rl_redisplay();
+}
+
+static void show_prompt(void)
+{
+    if (p.shown || !p.by_hand)
+        return;
+    fflush(stdout);
+    start_line(p.notes);
+    if (app_is_answering(p.app) && !p.app->control.paused) {
+        p.held = true;
+        app_set_paused(p.app, true);
+    }
+    p.shown = true;
+    rl_set_prompt(p.typed.len > 0 ? "... " : "> ");
+    rl_on_new_line();
+    rl_forced_update_display();
+    p.at_start = false;
+}
+
+static void release_hold(void)
+{
+    if (p.held)
+        app_set_paused(p.app, false);
+    p.held = false;
+}
+
+static void take_line(char *line)
+{
+    p.shown = false;
+    if (line == NULL)
+        p.at_end = true;
+    else
+        p.at_start = true; /* readline has ended the line */
+    free(p.line);
+    p.line = line;
+}
+
+/* Is it about the pause itself? Then the hold must not undo what it says. */
+static bool sets_pause(const char *line)
+{
+    char name[16];
+
+    return sscanf(line, "/set %15s", name) == 1 && strncmp(name, "pause", 5) == 0;
+}
+
+/* A whole line. The hold ends after it has acted, so that the next token is drawn with what it set. */
+static void enter(const char *line)
+{
+    bool about_pause = sets_pause(line);
+
+    if (about_pause)
+        release_hold();
+    app_enter(p.app, line);
+    if (!about_pause)
+        release_hold();
+    print_answer();
+}
+
+/* A backslash at the end: the text goes on in the next line. */
+static void take_typed(void)
+{
+    char *line = p.line;
+    size_t len = strlen(line);
+
+    p.line = NULL;
+    if (len > 0 && line[len - 1] == '\\') {
+        str_add(&p.typed, line, len - 1);
+        str_add_char(&p.typed, '\n');
+        free(line);
+        return;
+    }
+    str_add(&p.typed, line, len);
+    free(line);
+    char *text = mem_strdup(str_text(&p.typed));
+    str_clear(&p.typed);
+    history_file_add(text);
+    enter(text);
+    free(text);
+}
+
+/* ---- input ---------------------------------------------------------------------------------- */
+
+static void read_key(void)
+{
+    show_prompt();
+    rl_callback_read_char();
+    if (p.line != NULL)
+        take_typed();
+    if (p.at_end) {
+        start_line(p.notes);
+        p.app->quit = true;
+    }
+}
+
+/* Standard input that is a pipe or a file: read while there is room, entered one line after another. */
+static void read_stream(void)
+{
+    char bytes[4096];
+    ssize_t n = read(STDIN_FILENO, bytes, sizeof bytes);
+
+    if (n > 0)
+        str_add(&p.typed, bytes, (size_t)n);
+    else if (n == 0 || errno != EINTR)
+        p.at_end = true;
+}
+
+static void input_ready(void *view)
+{
+    (void)view;
+    if (p.by_hand)
+        read_key();
+    else
+        read_stream();
+}
+
+/* The next line of a stream, when the answer to the one before has ended. */
+static void enter_from_stream(void)
+{
+    while (!app_is_answering(p.app) && !p.app->quit) {
+        const char *end = memchr(str_text(&p.typed), '\n', p.typed.len);
+        size_t len = end != NULL ? (size_t)(end - p.typed.data) : p.typed.len;
+        if (end == NULL && !(p.at_end && len > 0) && len < LINE_MAX_BYTES)
+            break;
+        char *line = mem_strndup(p.typed.data, len);
+        str_erase(&p.typed, 0, len + (end != NULL));
+        if (len > 0 && line[len - 1] == '\r')
+            line[len - 1] = '\0';
+        enter(line);
+        free(line);
+    }
+    if (p.app->state == APP_FAILED) {
+        p.status = EXIT_FAILURE;
+        p.app->quit = true;
+    }
+    if (p.at_end && p.typed.len == 0 && !app_is_answering(p.app))
+        p.app->quit = true;
+    /* Not polled while there are lines to enter: they wait, and so may whoever writes them. */
+    p.app->view_fd = p.at_end || memchr(str_text(&p.typed), '\n', p.typed.len) != NULL ? -1 : STDIN_FILENO;
+}
+
+/* ---- signals -------------------------------------------------------------------------------- */
+
+static void empty_line(void)
+{
+    rl_callback_sigcleanup();
+    rl_free_line_state();
+    rl_replace_line("", 1);
+    str_clear(&p.typed);
+    p.shown = false;
+    start_line(p.notes);
+}
+
+static void on_interrupt(void)
+{
+    bool typed = p.by_hand && (rl_end > 0 || p.typed.len > 0);
+    int64_t now_ns = clock_now_ns();
+
+    if (!p.by_hand) {
+        p.status = 128 + SIGINT;
+        p.app->quit = true;
+    } else if (app_is_answering(p.app) || typed) {
+        if (p.shown)
+            empty_line();
+        release_hold();
+        app_stop(p.app);
+    } else if (p.interrupted_ns != 0 && now_ns - p.interrupted_ns < TWICE_NS) {
+        start_line(p.notes);
+        p.app->quit = true;
+    } else {
+        p.interrupted_ns = now_ns;
+        note("Ctrl-C again, or Ctrl-D, leaves");
+    }
+}
+
+/* Another program had the terminal: readline's modes again, and the prompt. */
+static void take_terminal_again(void)
+{
+    if (!p.by_hand)
+        return;
+    rl_deprep_terminal();
+    rl_prep_terminal(1);
+    if (p.shown) {
+        rl_on_new_line();
+        rl_forced_update_display();
+    }
+}
+
+static void take_signals(void *view)
+{
+    struct signals_seen seen;
+
+    (void)view;
+    signals_take(&seen);
+    if (seen.ending != 0) {
+        p.status = 128 + seen.ending;
+        p.app->quit = true;
+    }
+    if (seen.interrupted)
+        on_interrupt();
+    if (seen.resized && p.by_hand)
+        rl_resize_terminal();
+    if (seen.stopping) {
+        if (p.by_hand)
+            rl_deprep_terminal();
+        signals_stop_job();
+    }
+    if (seen.stopping || seen.continued)
+        take_terminal_again();
+}
+
+/* ---- the view ------------------------------------------------------------------------------- */
+
+static void changed(void *view, unsigned what)
+{
+    (void)view;
+    if (p.app->conversation != p.conversation)
+        recapitulate();
+    if (what & CHANGE_TRANSCRIPT)
+        print_answer();
+    if (what & CHANGE_STATUS)
+        note_message();
+}
+
+static bool edit_text(void *view, const char *text, char **out, struct error *err)
+{
+    (void)view;
+    if (!p.by_hand)
+        return error_set(err, "edit: standard input is not a terminal");
+    rl_deprep_terminal();
+    signals_lend(true);
+    bool edited = editor_run(text, out, err);
+    signals_lend(false);
+    rl_prep_terminal(1);
+    return edited;
+}
+
+static bool copy(void *view, const char *text, struct error *err)
+{
+    (void)view;
+    (void)text;
+    return error_set(err, "copy: a plain terminal has no clipboard; /export writes a file");
+}
+
+static void set_input(void *view, const char *text)
+{
+    (void)view;
+    if (!p.by_hand)
+        return;
+    rl_replace_line(text, 1);
+    rl_point = rl_end;
+    if (p.shown)
+        rl_forced_update_display();
+}
+
+static void show_page(void *view, const char *title, const char *text)
+{
+    (void)view;
+    start_line(p.notes);
+    fprintf(p.notes, "-- %s --\n", title);
+    print_text(p.notes, text, strlen(text));
+    start_line(p.notes);
+}
+
+static void pick_preset(void *view)
+{
+    struct preset_list list;
+
+    (void)view;
+    preset_list_all(&list);
+    start_line(p.notes);
+    for (size_t i = 0; i < list.n; i++) {
+        const struct preset_entry *e = &list.items[i];
+        bool current = strcmp(e->name, p.app->desk.preset_name) == 0;
+        const char *about = e->problem != NULL ? e->problem : e->description;
+        fprintf(p.notes, "%c %-14s %s\n", current ? '>' : ' ', e->name, about != NULL ? about : "");
+    }
+    preset_list_done(&list);
+}
+
+static bool set_theme(void *view, const char *name, struct error *err)
+{
+    (void)view;
+    (void)name;
+    return error_set(err, "theme: a plain terminal has no colours");
+}
+
+/* One line is read, its first letter counts. */
+static bool confirm_choice(void *view, const char *question, const char *keys, char *answer)
+{
+    char c = '\0', rest = '\0';
+
+    (void)view;
+    if (!p.by_hand)
+        return false;
+    start_line(p.notes);
+    fprintf(p.notes, "%s [%s] ", question, keys);
+    fflush(p.notes);
+    rl_deprep_terminal();
+    bool read_one = read(STDIN_FILENO, &c, 1) == 1;
+    while (read_one && c != '\n' && rest != '\n' && read(STDIN_FILENO, &rest, 1) == 1)
+        ;
+    rl_prep_terminal(1);
+    *answer = c;
+    return c != '\0' && c != '\n' && strchr(keys, c) != NULL;
+}
+
+static bool act(void *view, enum action action)
+{
+    (void)view;
+    (void)action;
+    return false;
+}
+
+/* Between two rounds of the loop: the end of an answer, the prompt, the next line. */
+static int64_t tick(void *view, int64_t now_ns)
+{
+    (void)view;
+    (void)now_ns;
+    if (p.turn != NULL && p.app->answer != p.turn && !p.shown) {
+        print_answer();
+        start_line(stdout);
+        p.turn = p.app->answer;
+        p.printed = 0;
+    }
+    if (p.by_hand && !app_is_answering(p.app))
+        show_prompt();
+    else if (!p.by_hand)
+        enter_from_stream();
+    fflush(stdout);
+    fflush(p.notes);
+    return p.app->quit ? 0 : INT64_MAX;
+}
+
+/* ---- life cycle ----------------------------------------------------------------------------- */
+
+/* Readline on a terminal of which nothing is assumed: it then prints text, blanks, returns and backspaces. */
+static void open_readline(void)
+{
+    static const char *const variables[][2] = {
+        {"enable-bracketed-paste", "off"}, {"enable-active-region", "off"}, {"show-mode-in-prompt", "off"},
+        {"colored-stats", "off"}, {"colored-completion-prefix", "off"}, {"bell-style", "none"},
+    };
+
+    rl_readline_name = "fader";
+    rl_terminal_name = "dumb";
+    rl_catch_signals = 0;
+    rl_catch_sigwinch = 0;
+    rl_change_environment = 0;
+    rl_instream = stdin;
+    rl_outstream = p.notes;
+    rl_redisplay_function = redisplay;
+    completion_set_up(p.app);
+    history_file_open(!p.app->options.no_save);
+    rl_initialize(); /* INPUTRC is read here; what it may not change comes after */
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
+        rl_variable_bind(variables[i][0], variables[i][1]);
+    rl_callback_handler_install("> ", take_line);
+}
+
+static void close_readline(void)
+{
+    rl_callback_handler_remove();
+    history_file_close();
+}
+
+static const struct view_ops ops = {
+    .changed = changed,
+    .act = act,
+    .edit_text = edit_text,
+    .copy = copy,
+    .set_input = set_input,
+    .show_page = show_page,
+    .pick_preset = pick_preset,
+    .set_theme = set_theme,
+    .confirm_choice = confirm_choice,
+};
+
+static void attach(struct app *app)
+{
+    app->ops = &ops;
+    app->ops_ctx = &p;
+    app->view_fd = STDIN_FILENO;
+    app->input_ready = input_ready;
+    app->signal_fd = signals_fd();
+    app->signal_ready = take_signals;
+    app->tick = tick;
+    app_set_candidates(app, 0);
+}
+
+int plain_run(struct app *app)
+{
+    struct termios modes;
+    struct error err;
+
+    memset(&p, 0, sizeof p);
+    p.app = app;
+    p.at_start = true;
+    p.by_hand = isatty(STDIN_FILENO);
+    p.notes = isatty(STDOUT_FILENO) ? stdout : stderr;
+    if (!signals_open(&err)) {
+        fprintf(stderr, "fader: %s\n", err.text);
+        return EXIT_FAILURE;
+    }
+    if (p.by_hand && tcgetattr(STDIN_FILENO, &modes) == 0)
+        signals_set_rescue("", STDIN_FILENO, &modes);
+    attach(app);
+    recapitulate();
+    if (p.by_hand)
+        open_readline();
+    app_run(app);
+    print_answer();
+    if (p.turn != NULL)
+        start_line(stdout);
+    fflush(stdout);
+    if (p.by_hand)
+        close_readline();
+    signals_set_rescue(NULL, -1, NULL);
+    signals_close();
+    str_done(&p.typed);
+    free(p.line);
+    app->ops = NULL;
+    return p.status;
+}
