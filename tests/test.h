@@ -14,6 +14,18 @@
 
 #include <cmocka.h>
 
+/* cmocka compares numbers in f32: this in f64, NaN is near nothing. */
+#define assert_near(a, b, by) \
+    test_near((double)(a), (double)(b), (double)(by), __FILE__, __LINE__)
+
+static inline void test_near(double a, double b, double by, const char *file, int line)
+{
+    if (a - b <= by && b - a <= by)
+        return;
+    print_error("%.17g is not within %g of %.17g\n", a, by, b);
+    _fail(file, line);
+}
+
 /* The default model, or NULL: then the test calls skip(). With FADER_REQUIRE_MODEL=1 a missing model
  * is a failure. */
 static inline const char *test_model(void)

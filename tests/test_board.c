@@ -191,9 +191,12 @@ static void test_slot(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_newest_wins), cmocka_unit_test(test_never_torn),
-        cmocka_unit_test(test_wait_reaches_the_last), cmocka_unit_test(test_interrupt),
-        cmocka_unit_test(test_timeout), cmocka_unit_test(test_slot),
+        cmocka_unit_test(test_newest_wins),
+        cmocka_unit_test(test_never_torn),
+        cmocka_unit_test(test_wait_reaches_the_last),
+        cmocka_unit_test(test_interrupt),
+        cmocka_unit_test(test_timeout),
+        cmocka_unit_test(test_slot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

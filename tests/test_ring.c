@@ -62,7 +62,8 @@ static void check_record(uint32_t n, const unsigned char *got, ptrdiff_t len, si
     assert_memory_equal(got, want, (size_t)len);
 }
 
-/* A reader that polls; `slow`: it gives its time away after every read, so that the ring is full. */
+/* A reader that polls; `slow`: it gives its time away after every read, so that the ring is full.
+ */
 static void stream_through(size_t capacity, uint32_t records, bool slow)
 {
     struct stream s = {ring_new(capacity), NULL, records, false};
@@ -156,7 +157,8 @@ static void test_wake_is_silent(void **state)
     wake_done(&wake);
 }
 
-/* ---- interruption ------------------------------------------------------------------------------- */
+/* ---- interruption -------------------------------------------------------------------------------
+ */
 
 static void *write_until_interrupted(void *arg)
 {
@@ -239,9 +241,12 @@ static void test_empty_and_largest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_empty_and_largest), cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_slow_reader),       cmocka_unit_test(test_millions),
-        cmocka_unit_test(test_wake),              cmocka_unit_test(test_wake_is_silent),
+        cmocka_unit_test(test_empty_and_largest),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_slow_reader),
+        cmocka_unit_test(test_millions),
+        cmocka_unit_test(test_wake),
+        cmocka_unit_test(test_wake_is_silent),
         cmocka_unit_test(test_interrupt_while_full),
         cmocka_unit_test(test_interrupt_before_write),
     };

@@ -11,17 +11,6 @@
 #include "engine/softmax.h"
 
 #define LEN(a) (sizeof(a) / sizeof *(a))
-/* cmocka compares in f32. */
-#define assert_near(a, b, by) \
-    near((double)(a), (double)(b), (double)(by), __FILE__, __LINE__)
-
-static void near(double a, double b, double by, const char *file, int line)
-{
-    if (fabs(a - b) <= by)
-        return;
-    print_error("%.17g is not within %g of %.17g\n", a, by, b);
-    _fail(file, line);
-}
 
 static struct knobs neutral(void)
 {
@@ -54,7 +43,8 @@ static int stage_at(const struct sampler *s, enum stage stage)
     return i;
 }
 
-/* ---- a small deterministic source of numbers for the tests -------------------------------------- */
+/* ---- a small deterministic source of numbers for the tests --------------------------------------
+ */
 
 static uint32_t lcg;
 
@@ -73,7 +63,8 @@ static float rnd_normal(double sd)
     return (float)((sum - 6) * sd);
 }
 
-/* ---- worked examples ---------------------------------------------------------------------------- */
+/* ---- worked examples ----------------------------------------------------------------------------
+ */
 
 static const float cities[] = {4.0f, 3.0f, 2.0f, 0.1f};
 
@@ -202,7 +193,8 @@ static void test_greedy_guard(void **state)
     sampler_free(s);
 }
 
-/* ---- against a naive twin ----------------------------------------------------------------------- */
+/* ---- against a naive twin -----------------------------------------------------------------------
+ */
 
 struct naive {
     int32_t n;
@@ -399,8 +391,9 @@ static void random_knobs(struct knobs *k, int32_t n_vocab)
     k->value[KNOB_TEMPERATURE] = temperatures[(int)(rnd() * 5)];
     k->value[KNOB_REPETITION_PENALTY] = rnd() < 0.3 ? 1 : 0.5 + rnd() * 1.5;
     k->value[KNOB_REPEAT_LAST_N] = rnd() < 0.5 ? -1 : floor(rnd() * 40);
-    k->value[KNOB_TOP_K] = rnd() < 0.5 ? 0 : rnd() < 0.7 ? floor(1 + rnd() * 60)
-                                                         : floor(1 + rnd() * (n_vocab - 1));
+    k->value[KNOB_TOP_K] = rnd() < 0.5   ? 0
+                           : rnd() < 0.7 ? floor(1 + rnd() * 60)
+                                         : floor(1 + rnd() * (n_vocab - 1));
     k->value[KNOB_TOP_P] = top_ps[(int)(rnd() * 5)];
     k->value[KNOB_MIN_P] = rnd() < 0.6 ? 0 : pow(10, -4 * rnd());
     if (rnd() < 0.3) {
@@ -484,7 +477,8 @@ static void test_twin_large(void **state)
     compare_many(49152, 8, 3, 0);
 }
 
-/* ---- what must not happen ----------------------------------------------------------------------- */
+/* ---- what must not happen -----------------------------------------------------------------------
+ */
 
 static void test_hostile_logits(void **state)
 {
@@ -610,7 +604,8 @@ static void test_stats_change_nothing(void **state)
     sampler_free(b);
 }
 
-/* ---- the draw's distribution -------------------------------------------------------------------- */
+/* ---- the draw's distribution --------------------------------------------------------------------
+ */
 
 static void check_distribution(const struct knobs *k, double limit)
 {
@@ -700,7 +695,8 @@ static void test_exp(void **state)
     assert_true(softmax_exp(-INFINITY) == 0);
 }
 
-/* ---- knobs -------------------------------------------------------------------------------------- */
+/* ---- knobs --------------------------------------------------------------------------------------
+ */
 
 static void test_knobs(void **state)
 {

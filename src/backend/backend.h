@@ -112,7 +112,9 @@ struct event {
         } loading;
         struct {
             uint32_t seed;
-            int32_t prompt_tokens, reused_tokens, ctx_size;
+            int32_t prompt_tokens;   /* in the context before the first draw, given answer included */
+            int32_t reused_tokens;   /* of these, those that were in the cache already */
+            int32_t ctx_size;
         } start;
         struct {
             int32_t done, total;

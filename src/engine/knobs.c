@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A window alone does nothing: its neutral value is the one that leaves the penalty its whole reach. */
+/* A window alone does nothing: its neutral value is the one that leaves the penalty its whole
+ * reach. */
 const struct knob_trait knob_traits[KNOB_COUNT] = {
     [KNOB_REPETITION_PENALTY] = {"repetition_penalty", "repeat", "repeat-penalty", 0.5, 3, 1, 1.1,
                                  false, 2},
@@ -16,7 +17,8 @@ const struct knob_trait knob_traits[KNOB_COUNT] = {
     [KNOB_TOP_K] = {"top_k", "top-k", "top-k", 0, INT32_MAX, 0, 50, true, 0},
     [KNOB_TOP_P] = {"top_p", "top-p", "top-p", 0, 1, 1, 0.9, false, 2},
     [KNOB_MIN_P] = {"min_p", "min-p", "min-p", 0, 1, 0, 0, false, 3},
-    [KNOB_REPEAT_LAST_N] = {"repeat_last_n", "last-n", "repeat-last-n", -1, INT32_MAX, -1, -1, true, 0},
+    [KNOB_REPEAT_LAST_N] = {"repeat_last_n", "last-n", "repeat-last-n", -1, INT32_MAX, -1, -1, true,
+                            0},
 };
 
 static const struct {
@@ -81,8 +83,10 @@ bool knob_check(enum knob knob, double value, int32_t n_vocab, struct error *err
 
     if (!(value >= t->min && value <= max)) {
         if (max >= INT32_MAX)
-            return error_set(err, "%s: %.10g is out of range (%.10g or more)", t->name, value, t->min);
-        return error_set(err, "%s: %.10g is out of range (%.10g - %.10g)", t->name, value, t->min, max);
+            return error_set(err, "%s: %.10g is out of range (%.10g or more)", t->name, value,
+                             t->min);
+        return error_set(err, "%s: %.10g is out of range (%.10g - %.10g)", t->name, value, t->min,
+                         max);
     }
     if (t->whole && value != floor(value))
         return error_set(err, "%s: %.10g is not a whole number", t->name, value);
@@ -103,8 +107,9 @@ void knob_format(enum knob knob, double value, char out[32])
 const char *stage_name(enum stage stage)
 {
     static const char *const names[STAGE_COUNT] = {
-        [STAGE_PENALTY] = "penalty", [STAGE_TEMPERATURE] = "temperature", [STAGE_TOP_K] = "top_k",
-        [STAGE_TOP_P] = "top_p",     [STAGE_MIN_P] = "min_p",
+        [STAGE_PENALTY] = "penalty", [STAGE_TEMPERATURE] = "temperature",
+        [STAGE_TOP_K] = "top_k",     [STAGE_TOP_P] = "top_p",
+        [STAGE_MIN_P] = "min_p",
     };
     return names[stage];
 }

@@ -9,9 +9,9 @@
 
 #include "base/mem.h"
 
-/* A radix search takes 11, 11 and 10 bits of a key at a time. Neighbours in the vocabulary often fall
- * in the same bucket, and an add must wait for the last one to the same place: so the first, longest
- * pass adds to several copies in turn. */
+/* A radix search takes 11, 11 and 10 bits of a key at a time. Neighbours in the vocabulary often
+ * fall in the same bucket, and an add must wait for the last one to the same place: so the first,
+ * longest pass adds to several copies in turn. */
 enum { DIGIT_BITS = 11, BUCKETS = 1 << DIGIT_BITS, COPIES = 4, SMALL = 96 };
 static const unsigned digit_shift[] = {21, 10, 0};
 static const uint32_t digit_mask[] = {BUCKETS - 1, BUCKETS - 1, BUCKETS / 2 - 1};
@@ -37,11 +37,12 @@ static inline uint32_t key_of(float value)
     uint32_t bits;
 
     memcpy(&bits, &value, sizeof bits);
-    uint32_t negative = (uint32_t)-(int32_t)(bits >> 31);
+    uint32_t negative = (uint32_t) - (int32_t)(bits >> 31);
     return bits ^ (~negative & 0x7FFFFFFFu);
 }
 
-/* ---- sorting what was selected ---------------------------------------------------------------- */
+/* ---- sorting what was selected ----------------------------------------------------------------
+ */
 
 static void sort_small(struct entry *e, size_t n)
 {
@@ -83,7 +84,8 @@ static void sort_entries(struct order *o, struct entry *e, size_t n)
     memcpy(e, from, n * sizeof *e); /* three passes end in the scratch */
 }
 
-/* ---- the first k ------------------------------------------------------------------------------ */
+/* ---- the first k ------------------------------------------------------------------------------
+ */
 
 static void find_maxima(struct order *o, const float *value)
 {
@@ -188,7 +190,8 @@ size_t order_until(struct order *o, const float *value, struct entry last, struc
     return kept;
 }
 
-/* ---- where a mass falls ----------------------------------------------------------------------- */
+/* ---- where a mass falls -----------------------------------------------------------------------
+ */
 
 /* The bucket in which the running sum passes `target`, or the last that weighs anything; *before
  * grows by what lies in front of it. */

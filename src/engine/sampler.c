@@ -11,30 +11,31 @@
 #include "engine/order.h"
 #include "engine/softmax.h"
 
-/* Every stage that cuts keeps a front part of one order: by value, the largest first, lowest id first
- * among equals. The temperature does not change that order, so it is never applied to the values: it is a
- * divisor kept beside them. What a stage left is then told by its last survivor alone (`edge`), and
- * the survivors are either the whole vocabulary ("field": `value` and `weight`) or, once something
- * was cut, a sorted list. Only the penalty changes the order; where it does not stand first, what was
- * cut before it is set to -infinity in `value`, and the edges of earlier stages speak of `raw`. */
+/* Every stage that cuts keeps a front part of one order: by value, the largest first, lowest id
+ * first among equals. The temperature does not change that order, so it is never applied to the
+ * values: it is a divisor kept beside them. What a stage left is then told by its last survivor
+ * alone (`edge`), and the survivors are either the whole vocabulary ("field": `value` and `weight`)
+ * or, once something was cut, a sorted list. Only the penalty changes the order; where it does not
+ * stand first, what was cut before it is set to -infinity in `value`, and the edges of earlier
+ * stages speak of `raw`. */
 
 struct edge {
-    struct entry last;       /* what is no later than this survived */
-    bool penalised;          /* in the order of `value`, else of `raw` */
-    double divisor;          /* the temperatures so far */
+    struct entry last; /* what is no later than this survived */
+    bool penalised;    /* in the order of `value`, else of `raw` */
+    double divisor;    /* the temperatures so far */
 };
 
 struct sampler {
     int32_t n_vocab;
-    size_t n_padded;         /* to ORDER_BLOCK, with -infinity */
-    float *raw;              /* as given; no NaN, no +infinity */
-    float *value;            /* after the penalty */
-    float *weight;           /* exp of value over the temperature, the top's 1; of the field */
-    uint32_t *seen;          /* == stamp: penalised in this run; == stamp + 1: exempt */
+    size_t n_padded; /* to ORDER_BLOCK, with -infinity */
+    float *raw;      /* as given; no NaN, no +infinity */
+    float *value;    /* after the penalty */
+    float *weight;   /* exp of value over the temperature, the top's 1; of the field */
+    uint32_t *seen;  /* == stamp: penalised in this run; == stamp + 1: exempt */
     uint32_t stamp;
     struct order order;
-    struct entry *list;      /* survivors in order */
-    double *share;           /* [n_list] weights, the top's 1 */
+    struct entry *list; /* survivors in order */
+    double *share;      /* [n_list] weights, the top's 1 */
     size_t n_list;
 
     struct entry raw_top;
@@ -42,14 +43,14 @@ struct sampler {
 
     /* the chain under way, and its result */
     bool listed;
-    bool weighed;            /* `sum` and the weights fit the survivors and the temperature */
+    bool weighed; /* `sum` and the weights fit the survivors and the temperature */
     bool greedy;
-    bool penalised;          /* the penalty has had its turn */
+    bool penalised; /* the penalty has had its turn */
     struct entry top;
     double divisor, penalty;
     int32_t alive;
     struct softmax_sum sum;
-    struct entry last;       /* the edge now */
+    struct entry last; /* the edge now */
     struct sampler_stage stages[STAGE_COUNT];
     struct edge edges[STAGE_COUNT];
 };
@@ -89,7 +90,8 @@ void sampler_free(struct sampler *s)
     free(s);
 }
 
-/* ---- the logits ------------------------------------------------------------------------------- */
+/* ---- the logits -------------------------------------------------------------------------------
+ */
 
 static struct entry find_top(const struct sampler *s, const float *value)
 {
@@ -121,7 +123,8 @@ static void take_logits(struct sampler *s, const float *logits)
     s->raw_sum = softmax_weigh(s->raw, s->n_padded, s->raw_top.value, 1, NULL);
 }
 
-/* ---- weights ---------------------------------------------------------------------------------- */
+/* ---- weights ----------------------------------------------------------------------------------
+ */
 
 static double scaled_exp(const struct sampler *s, float value)
 {
@@ -150,7 +153,8 @@ static void weigh(struct sampler *s)
     s->weighed = true;
 }
 
-/* ---- the stages: each returns how many it changed or cut, 0 when it did nothing --------------- */
+/* ---- the stages: each returns how many it changed or cut, 0 when it did nothing ---------------
+ */
 
 static void bar_the_cut(struct sampler *s)
 {
@@ -306,8 +310,9 @@ static int32_t run_min_p(struct sampler *s, const struct sampler_input *in)
 
 typedef int32_t run_stage(struct sampler *s, const struct sampler_input *in);
 static run_stage *const run_stages[STAGE_COUNT] = {
-    [STAGE_PENALTY] = run_penalty, [STAGE_TEMPERATURE] = run_temperature, [STAGE_TOP_K] = run_top_k,
-    [STAGE_TOP_P] = run_top_p,     [STAGE_MIN_P] = run_min_p,
+    [STAGE_PENALTY] = run_penalty, [STAGE_TEMPERATURE] = run_temperature,
+    [STAGE_TOP_K] = run_top_k,     [STAGE_TOP_P] = run_top_p,
+    [STAGE_MIN_P] = run_min_p,
 };
 
 /* Whether the values of the knobs make the stage do nothing. */
@@ -379,7 +384,8 @@ void sampler_run(struct sampler *s, const struct sampler_input *in)
     s->stages[STAGE_COUNT - 1].entropy = s->sum.entropy / M_LN2;
 }
 
-/* ---- what the last run says ------------------------------------------------------------------- */
+/* ---- what the last run says -------------------------------------------------------------------
+ */
 
 bool sampler_is_greedy(const struct sampler *s)
 {

@@ -7,9 +7,9 @@
 #include <string.h>
 
 /* exp(x) = 2^k * exp(f), k the whole number nearest to x / ln 2, |f| <= ln(2) / 2. ln 2 is taken in
- * two parts, the first with so few bits that k times it is exact. exp(f) is its Taylor series as far as it
- * takes: the first term left out is below 6e-9 (f32, degree 7) and 5e-18 (f64, degree 13).
- * exp(0) is exactly 1, so that equal logits have exactly equal shares. */
+ * two parts, the first with so few bits that k times it is exact. exp(f) is its Taylor series as
+ * far as it takes: the first term left out is below 6e-9 (f32, degree 7) and 5e-18 (f64, degree
+ * 13). exp(0) is exactly 1, so that equal logits have exactly equal shares. */
 
 /* Below -87 the result is 0; above it, 2^k is a normal number. */
 enum { F32_SIGN = INT32_MIN, F32_87 = 0x42AE0000 };
@@ -30,12 +30,13 @@ static inline float float_of(int32_t bits)
     return x;
 }
 
-/* exp(x) for x <= 0; *used is the x that counted, -87 at least. What selects here are whole numbers (the
- * bits of positive floats ascend with them): a compiler may then make vectors of it, while a choice
- * between floats could raise an exception that the branch would not have. */
+/* exp(x) for x <= 0; *used is the x that counted, -87 at least. What selects here are whole numbers
+ * (the bits of positive floats ascend with them): a compiler may then make vectors of it, while a
+ * choice between floats could raise an exception that the branch would not have. */
 static inline float exp_f32(float x, float *used)
 {
-    const float log2e = 1.44269504f, round = 12582912.0f; /* 1.5 * 2^23: adding it rounds to whole */
+    const float log2e = 1.44269504f,
+                round = 12582912.0f; /* 1.5 * 2^23: adding it rounds to whole */
     const float ln2_hi = 0.693359375f, ln2_lo = -2.12194440e-4f;
     int32_t size = bits_of(x) & ~F32_SIGN, alive = size < F32_87 ? -1 : 0;
 
@@ -82,9 +83,20 @@ struct softmax_sum softmax_weigh(const float *value, size_t n, float top, double
 
 double softmax_exp(double x)
 {
-    static const double inverse_factorial[] = {
-        1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320,
-        1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0};
+    static const double inverse_factorial[] = {1.0,
+                                               1.0,
+                                               1.0 / 2,
+                                               1.0 / 6,
+                                               1.0 / 24,
+                                               1.0 / 120,
+                                               1.0 / 720,
+                                               1.0 / 5040,
+                                               1.0 / 40320,
+                                               1.0 / 362880,
+                                               1.0 / 3628800,
+                                               1.0 / 39916800,
+                                               1.0 / 479001600,
+                                               1.0 / 6227020800.0};
     const double log2e = 0x1.71547652b82fep+0, round = 0x1.8p+52;
     const double ln2_hi = 0x1.62e42feep-1, ln2_lo = 0x1.a39ef35793c76p-33;
     double p = 0;

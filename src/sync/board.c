@@ -10,20 +10,21 @@
 #include "base/mem.h"
 #include "sync/park.h"
 
-/* `between` holds the index of the slot that neither side owns, and FRESH while it is newer than the
- * reader's. The writer fills its own slot and exchanges it for that one; the reader exchanges its own for
- * a fresh one. Nobody ever touches a slot that the other owns, so the copies need no atomics:
- * the exchange hands them over (release by one side, acquire by the other).
+/* `between` holds the index of the slot that neither side owns, and FRESH while it is newer than
+ * the reader's. The writer fills its own slot and exchanges it for that one; the reader exchanges
+ * its own for a fresh one. Nobody ever touches a slot that the other owns, so the copies need no
+ * atomics: the exchange hands them over (release by one side, acquire by the other).
  *
  * Sleeping: the reader stores `sleeping`, then looks at `between` and `interrupted`; the other side
- * stores those, then looks at `sleeping`. All are sequentially consistent, so one sees the other. */
+ * stores those, then looks at `sleeping`. All are sequentially consistent, so one sees the other.
+ */
 
 enum { FRESH = 4, INDEX = 3 };
 
 struct board {
     size_t payload;
     char *slots[3];
-    unsigned writers, readers;   /* indices of the slots that each side owns */
+    unsigned writers, readers; /* indices of the slots that each side owns */
     atomic_uint between;
     atomic_bool sleeping, interrupted;
     struct park park;

@@ -9,14 +9,14 @@
 #include "base/mem.h"
 #include "sync/park.h"
 
-/* `head` and `tail` count all bytes ever read and written: 64 bits, so that they never come round, and
- * a capacity needs to be no power of two. A position in the buffer is a count modulo the
- * capacity; a record may be split at the buffer's end. The producer alone writes `tail`, the consumer
- * alone `head`; storing one hands the bytes before it to the other side.
+/* `head` and `tail` count all bytes ever read and written: 64 bits, so that they never come round,
+ * and a capacity needs to be no power of two. A position in the buffer is a count modulo the
+ * capacity; a record may be split at the buffer's end. The producer alone writes `tail`, the
+ * consumer alone `head`; storing one hands the bytes before it to the other side.
  *
- * Sleeping: the producer stores `waiting`, then loads `head`; the consumer stores `head`, then loads
- * `waiting`. With sequential consistency at least one of them sees the other's store, so either the
- * producer finds the room or the consumer posts. The same holds for `interrupted`. */
+ * Sleeping: the producer stores `waiting`, then loads `head`; the consumer stores `head`, then
+ * loads `waiting`. With sequential consistency at least one of them sees the other's store, so
+ * either the producer finds the room or the consumer posts. The same holds for `interrupted`. */
 
 typedef uint32_t prefix; /* the length in front of every record */
 
@@ -28,7 +28,7 @@ struct ring {
     /* Each side's own line of the cache. */
     _Alignas(64) atomic_uint_fast64_t tail;
     atomic_bool waiting;
-    uint64_t head_seen;          /* the producer's copy: refreshed only when it shows no room */
+    uint64_t head_seen; /* the producer's copy: refreshed only when it shows no room */
     _Alignas(64) atomic_uint_fast64_t head;
 };
 
@@ -83,7 +83,8 @@ static void copy_out(const struct ring *r, uint64_t at, void *data, size_t len)
     memcpy((char *)data + first, r->bytes, len - first);
 }
 
-/* ---- producer --------------------------------------------------------------------------------- */
+/* ---- producer ---------------------------------------------------------------------------------
+ */
 
 static bool has_room(struct ring *r, uint64_t tail, size_t need)
 {
@@ -132,7 +133,8 @@ bool ring_write(struct ring *r, const struct ring_part *parts, size_t n_parts)
     return true;
 }
 
-/* ---- consumer --------------------------------------------------------------------------------- */
+/* ---- consumer ---------------------------------------------------------------------------------
+ */
 
 bool ring_is_empty(struct ring *r)
 {
@@ -154,7 +156,8 @@ ptrdiff_t ring_read(struct ring *r, void *out)
     return (ptrdiff_t)len;
 }
 
-/* ---- any thread ------------------------------------------------------------------------------- */
+/* ---- any thread -------------------------------------------------------------------------------
+ */
 
 void ring_interrupt(struct ring *r)
 {

@@ -12,7 +12,7 @@ struct slot {
     pthread_mutex_t mutex;
     bool full;
     size_t size;
-    void *item;                  /* [size] */
+    void *item; /* [size] */
 };
 
 struct slot *slot_new(size_t size)
