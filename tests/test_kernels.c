@@ -1,0 +1,592 @@
+/* Kernels: each set against the portable one, bit for bit; the portable one against plain f64. */
+#include "test.h"
+
+#include <math.h>
+
+#include "base/mem.h"
+#include "engine/exp.h"
+#include "engine/kernels.h"
+#include "engine/quant.h"
+#include "engine/repack.h"
+
+enum { ROUNDS = 40, TOKENS_MAX = KERNEL_PANEL, BLOCKS_MAX = 7, GROUPS_MAX = 5 };
+
+/* ---- random things -------------------------------------------------------------------------- */
+
+static uint64_t state = 0x9E3779B97F4A7C15u;
+
+static uint32_t random_u32(void)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (uint32_t)(state >> 32);
+}
+
+static size_t random_below(size_t n)
+{
+    return random_u32() % n;
+}
+
+/* In (-scale, scale). */
+static float random_float(float scale)
+{
+    return ((float)(random_u32() >> 8) * 0x1p-23f - 1.0f) * scale;
+}
+
+static void fill_floats(float *x, size_t n, float scale)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = random_float(scale);
+}
+
+static void fill_bytes(void *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        ((uint8_t *)p)[i] = (uint8_t)random_u32();
+}
+
+/* ---- the sets ------------------------------------------------------------------------------- */
+
+static const struct kernels *sets[4];
+static size_t n_sets;
+
+/* All sets but the scalar one that this computer bears. */
+static int find_sets(void **ctx)
+{
+    static const char *const names[] = {"avx2", "avx512"};
+    struct error err;
+
+    (void)ctx;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        setenv("FADER_KERNELS", names[i], 1);
+        const struct kernels *k = kernels_choose(&err);
+        if (k != NULL)
+            sets[n_sets++] = k;
+    }
+    unsetenv("FADER_KERNELS");
+    return 0;
+}
+
+static void assert_same(const char *what, const struct kernels *k, const void *a, const void *b,
+                        size_t bytes)
+{
+    if (memcmp(a, b, bytes) != 0)
+        fail_msg("%s of %s differs from the scalar kernel", what, k->name);
+}
+
+/* ---- matrices ------------------------------------------------------------------------------- */
+
+/* A random matrix in the file's form, as a tensor. */
+struct random_matrix {
+    struct gguf_tensor tensor;
+    struct matrix matrix;
+    uint8_t *packed;
+};
+
+static void set_half(uint8_t *p, float value)
+{
+    uint16_t half = quant_f32_to_f16(value);
+
+    memcpy(p, &half, sizeof half);
+}
+
+/* Random bytes are all right as codes, but not as the scales in front of them, and not as floats. */
+static void tame(const struct quant_traits *t, uint8_t *data, size_t n_blocks)
+{
+    for (size_t i = 0; i < n_blocks; i++, data += t->block_bytes) {
+        float value = random_float(1.0f);
+        uint16_t narrow = quant_f32_to_bf16(value);
+        if (t->id == QUANT_F32)
+            memcpy(data, &value, sizeof value);
+        else if (t->id == QUANT_BF16)
+            memcpy(data, &narrow, sizeof narrow);
+        else
+            set_half(data, value);
+        if (t->id == QUANT_Q4_1)
+            set_half(data + 2, random_float(1.0f));
+    }
+}
+
+static void random_matrix_init(struct random_matrix *r, uint32_t type, size_t rows, size_t cols)
+{
+    const struct quant_traits *t = quant_find(type);
+    struct error err;
+    size_t bytes = rows * quant_row_bytes(t, cols);
+    uint8_t *data = mem_alloc(bytes);
+
+    fill_bytes(data, bytes);
+    tame(t, data, bytes / t->block_bytes);
+    r->tensor = (struct gguf_tensor){.name = "random", .type = type, .n_dims = 2,
+                                     .dims = {cols, rows, 1, 1}, .n_elements = rows * cols,
+                                     .data = data, .bytes = bytes};
+    assert_true(matrix_init(&r->matrix, &r->tensor, &err));
+    r->packed = mem_alloc(r->matrix.n_groups * r->matrix.group_bytes + 4096);
+    for (size_t g = 0; g < r->matrix.n_groups; g++)
+        matrix_pack(&r->matrix, g, r->packed + g * r->matrix.group_bytes);
+    r->matrix.data = r->packed;
+}
+
+static void random_matrix_done(struct random_matrix *r)
+{
+    free((void *)(uintptr_t)r->tensor.data);
+    free(r->packed);
+}
+
+/* A panel of random activations, in both forms. */
+struct random_panel {
+    struct panel panel;
+    float f32[TOKENS_MAX * BLOCKS_MAX * KERNEL_BLOCK];
+    int8_t q[TOKENS_MAX * BLOCKS_MAX * KERNEL_BLOCK];
+    struct act_scale scale[TOKENS_MAX * BLOCKS_MAX];
+};
+
+static void random_panel_init(struct random_panel *r, size_t n, size_t real_cols)
+{
+    size_t cols = (real_cols + 31) / 32 * 32;
+
+    r->panel = (struct panel){n, cols, r->q, r->scale, r->f32};
+    for (size_t t = 0; t < n; t++) {
+        float *x = r->f32 + t * cols;
+        memset(x, 0, cols * sizeof *x);
+        fill_floats(x, real_cols, 3.0f);
+        kernels_scalar.quantize(x, cols / 32, n, r->q + t * 32, r->scale + t);
+    }
+}
+
+static const uint32_t types[] = {QUANT_F32, QUANT_F16, QUANT_BF16, QUANT_Q8_0, QUANT_Q4_0, QUANT_Q4_1};
+
+static size_t random_cols(uint32_t type)
+{
+    size_t cols = (1 + random_below(BLOCKS_MAX)) * 32;
+
+    /* Floats need no whole blocks. */
+    return quant_find(type)->block_elements == 1 ? cols - random_below(32) : cols;
+}
+
+static void test_matmul_sets(void **ctx)
+{
+    static struct random_panel panel;
+    float a[GROUPS_MAX * TOKENS_MAX * 8], b[GROUPS_MAX * TOKENS_MAX * 8];
+
+    (void)ctx;
+    for (size_t i = 0; i < ROUNDS * sizeof types / sizeof *types; i++) {
+        struct random_matrix r;
+        uint32_t type = types[i % (sizeof types / sizeof *types)];
+        size_t rows = 1 + random_below(GROUPS_MAX * 8), cols = random_cols(type);
+        size_t n = 1 + random_below(TOKENS_MAX);
+        random_matrix_init(&r, type, rows, cols);
+        random_panel_init(&panel, n, cols);
+        size_t bytes = r.matrix.n_groups * n * 8 * sizeof *a;
+        kernels_scalar.matmul[r.matrix.pack](r.packed, r.matrix.n_groups, &panel.panel, a);
+        for (size_t k = 0; k < n_sets; k++) {
+            memset(b, 0xFF, sizeof b);
+            sets[k]->matmul[r.matrix.pack](r.packed, r.matrix.n_groups, &panel.panel, b);
+            assert_same(quant_find(type)->name, sets[k], a, b, bytes);
+        }
+        random_matrix_done(&r);
+    }
+}
+
+/* One token's part of a panel, as a panel of its own. */
+static void take_token(struct random_panel *one, const struct random_panel *all, size_t t)
+{
+    size_t n = all->panel.n, cols = all->panel.cols;
+
+    one->panel = (struct panel){1, cols, one->q, one->scale, one->f32};
+    memcpy(one->f32, all->f32 + t * cols, cols * sizeof *one->f32);
+    for (size_t b = 0; b < cols / 32; b++) {
+        memcpy(one->q + b * 32, all->q + (b * n + t) * 32, 32);
+        one->scale[b] = all->scale[b * n + t];
+    }
+}
+
+/* What is computed beside a row or token must not show in its bits. */
+static void test_matmul_alone(void **ctx)
+{
+    static struct random_panel panel, one;
+    float all[GROUPS_MAX * TOKENS_MAX * 8], alone[8];
+
+    (void)ctx;
+    for (size_t i = 0; i < ROUNDS * sizeof types / sizeof *types; i++) {
+        struct random_matrix r;
+        uint32_t type = types[i % (sizeof types / sizeof *types)];
+        size_t cols = random_cols(type), n = 2 + random_below(TOKENS_MAX - 1);
+        const struct kernels *k = i % (n_sets + 1) == 0 ? &kernels_scalar : sets[i % (n_sets + 1) - 1];
+        random_matrix_init(&r, type, GROUPS_MAX * 8, cols);
+        random_panel_init(&panel, n, cols);
+        k->matmul[r.matrix.pack](r.packed, GROUPS_MAX, &panel.panel, all);
+        size_t t = random_below(n), g = random_below(GROUPS_MAX);
+        take_token(&one, &panel, t);
+        k->matmul[r.matrix.pack](r.packed + g * r.matrix.group_bytes, 1, &one.panel, alone);
+        assert_memory_equal(alone, all + (g * n + t) * 8, sizeof alone);
+        random_matrix_done(&r);
+    }
+}
+
+/* The scalar kernel against the definition: dequantised weights times dequantised activations. */
+static void test_matmul_truth(void **ctx)
+{
+    static struct random_panel panel;
+    float out[GROUPS_MAX * TOKENS_MAX * 8], row[BLOCKS_MAX * 32];
+
+    (void)ctx;
+    for (size_t i = 0; i < ROUNDS * sizeof types / sizeof *types; i++) {
+        struct random_matrix r;
+        uint32_t type = types[i % (sizeof types / sizeof *types)];
+        size_t rows = 1 + random_below(GROUPS_MAX * 8), cols = random_cols(type), n = 3;
+        random_matrix_init(&r, type, rows, cols);
+        random_panel_init(&panel, n, cols);
+        kernels_scalar.matmul[r.matrix.pack](r.packed, r.matrix.n_groups, &panel.panel, out);
+        for (size_t at = 0; at < rows * n; at++) {
+            size_t t = at % n, y = at / n;
+            double sum = 0, size = 0;
+            quant_find(type)->dequantize_row(
+                (const uint8_t *)r.tensor.data + y * (r.tensor.bytes / rows), row, cols);
+            for (size_t c = 0; c < cols; c++) {
+                size_t b = c / 32 * n + t;
+                double x = matrix_reads_floats(&r.matrix)
+                               ? (double)panel.f32[t * panel.panel.cols + c]
+                               : (double)panel.scale[b].d * panel.q[b * 32 + c % 32];
+                sum += x * (double)row[c];
+                size += fabs(x * (double)row[c]);
+            }
+            assert_near((double)out[(y / 8 * n + t) * 8 + y % 8], sum, 1e-5 * size + 1e-6);
+        }
+        random_matrix_done(&r);
+    }
+}
+
+/* Packing loses nothing: rows come back exactly, packed or not. */
+static void test_repack(void **ctx)
+{
+    float a[BLOCKS_MAX * 32], b[BLOCKS_MAX * 32], c[BLOCKS_MAX * 32];
+
+    (void)ctx;
+    for (size_t i = 0; i < ROUNDS * sizeof types / sizeof *types; i++) {
+        struct random_matrix r;
+        uint32_t type = types[i % (sizeof types / sizeof *types)];
+        size_t rows = 1 + random_below(GROUPS_MAX * 8), cols = random_cols(type), y = random_below(rows);
+        random_matrix_init(&r, type, rows, cols);
+        quant_find(type)->dequantize_row(
+            (const uint8_t *)r.tensor.data + y * (r.tensor.bytes / rows), a, cols);
+        memset(b, 0xFF, sizeof b);
+        memset(c, 0xFF, sizeof c);
+        matrix_row(&r.matrix, y, b);
+        r.matrix.data = NULL;
+        matrix_row(&r.matrix, y, c);
+        assert_memory_equal(a, b, cols * sizeof *a);
+        assert_memory_equal(b, c, r.matrix.padded_cols * sizeof *b);
+        for (size_t x = cols; x < r.matrix.padded_cols; x++)
+            assert_true(b[x] == 0.0f);
+        random_matrix_done(&r);
+    }
+}
+
+/* ---- vectors -------------------------------------------------------------------------------- */
+
+enum { N_MAX = 320 };
+
+static void test_quantize(void **ctx)
+{
+    static const float scales[] = {1.0f, 1e-3f, 1e4f, 1e-20f, 1e-32f, 1e30f, 0.0f};
+    float x[N_MAX];
+    int8_t a[N_MAX * 2], b[N_MAX * 2];
+    struct act_scale sa[N_MAX / 32 * 2], sb[N_MAX / 32 * 2];
+
+    (void)ctx;
+    for (size_t i = 0; i < 70; i++) {
+        memset(a, 0, sizeof a);
+        memset(sa, 0, sizeof sa);
+        memset(b, 0, sizeof b);
+        memset(sb, 0, sizeof sb);
+        fill_floats(x, N_MAX, scales[i % 7]);
+        kernels_scalar.quantize(x, N_MAX / 32, 2, a, sa);
+        for (size_t k = 0; k < n_sets; k++) {
+            sets[k]->quantize(x, N_MAX / 32, 2, b, sb);
+            assert_same("quantize", sets[k], a, b, sizeof a);
+            assert_same("quantize", sets[k], sa, sb, sizeof sa);
+        }
+        for (size_t j = 0; j < N_MAX; j++) { /* within half a step */
+            const struct act_scale *s = &sa[j / 32 * 2];
+            double back = (double)s->d * a[j / 32 * 64 + j % 32];
+            assert_near(back, (double)x[j], 0.5001 * (double)s->d + 1e-29);
+        }
+    }
+}
+
+static void test_rms_norm(void **ctx)
+{
+    float x[N_MAX] = {0}, w[N_MAX] = {0}, a[N_MAX], b[N_MAX];
+
+    (void)ctx;
+    for (size_t n = 1; n <= N_MAX; n += 1 + random_below(9)) {
+        size_t padded = (n + 31) / 32 * 32;
+        double sum = 0;
+        memset(x, 0, sizeof x);
+        fill_floats(x, n, 5.0f);
+        fill_floats(w, n, 2.0f);
+        for (size_t i = 0; i < n; i++)
+            sum += (double)x[i] * (double)x[i];
+        kernels_scalar.rms_norm(x, w, n, 1e-5f, a);
+        for (size_t k = 0; k < n_sets; k++) {
+            sets[k]->rms_norm(x, w, n, 1e-5f, b);
+            assert_same("rms_norm", sets[k], a, b, padded * sizeof *a);
+        }
+        for (size_t i = 0; i < n; i++)
+            assert_near((double)a[i], (double)x[i] / sqrt(sum / (double)n + 1e-5) * (double)w[i], 1e-5);
+    }
+}
+
+/* silu, sums, scaling, halves, codes: every length up to N_MAX or so. */
+static void test_elementwise(void **ctx)
+{
+    float x[N_MAX], y[N_MAX], a[N_MAX], b[N_MAX];
+    uint16_t ha[N_MAX], hb[N_MAX];
+    int8_t codes[N_MAX];
+
+    (void)ctx;
+    for (size_t n = 1; n < N_MAX; n += 1 + random_below(5)) {
+        fill_floats(x, n, n % 3 == 0 ? 200.0f : 8.0f);
+        fill_floats(y, n, n % 7 == 0 ? 1e6f : 2.0f);
+        fill_bytes(codes, n);
+        for (size_t k = 0; k < n_sets; k++) {
+            memcpy(a, x, sizeof a);
+            memcpy(b, x, sizeof b);
+            kernels_scalar.silu_mul(a, y, n);
+            sets[k]->silu_mul(b, y, n);
+            assert_same("silu_mul", sets[k], a, b, n * sizeof *a);
+            kernels_scalar.add(a, y, n);
+            sets[k]->add(b, y, n);
+            kernels_scalar.scale(a, 0.3f, n);
+            sets[k]->scale(b, 0.3f, n);
+            assert_same("add or scale", sets[k], a, b, n * sizeof *a);
+            kernels_scalar.float_to_half(y, ha, n);
+            sets[k]->float_to_half(y, hb, n);
+            assert_same("float_to_half", sets[k], ha, hb, n * sizeof *ha);
+            kernels_scalar.expand_codes(codes, ha, n % 2 == 0, a, n);
+            sets[k]->expand_codes(codes, hb, n % 2 == 0, b, n);
+            assert_same("expand_codes", sets[k], a, b, n * sizeof *a);
+        }
+        for (size_t i = 0; i < n; i++) {
+            memcpy(a, x, sizeof a);
+            kernels_scalar.silu_mul(a, y, n);
+            double silu = (double)x[i] / (1.0 + exp(-(double)x[i]));
+            assert_near((double)a[i], silu * (double)y[i], 1e-6 * fabs((double)x[i] * (double)y[i]) + 1e-25);
+        }
+    }
+}
+
+/* All 65536 halves; NaNs stay NaNs. */
+static void test_halves(void **ctx)
+{
+    static uint16_t all[65536];
+    static float a[65536], b[65536];
+
+    (void)ctx;
+    for (size_t i = 0; i < 65536; i++)
+        all[i] = (uint16_t)i;
+    kernels_scalar.half_to_float(all, a, 65536);
+    for (size_t k = 0; k < n_sets; k++) {
+        sets[k]->half_to_float(all, b, 65536);
+        assert_same("half_to_float", sets[k], a, b, sizeof a);
+    }
+    assert_true(a[0x3C00] == 1.0f && a[0x7BFF] == 65504.0f && isnan(a[0x7E00]));
+}
+
+static void test_rope(void **ctx)
+{
+    static const size_t dims[] = {2, 6, 8, 16, 20, 24, 64, 80, 128};
+    float x[128], cosine[128], sine[128], a[128], b[128];
+
+    (void)ctx;
+    for (size_t i = 0; i < 2 * sizeof dims / sizeof *dims; i++) {
+        size_t dim = dims[i / 2];
+        bool halves = i % 2 == 1;
+        fill_floats(x, dim, 2.0f);
+        for (size_t p = 0; p < dim / 2; p++) {
+            size_t u = halves ? p : 2 * p, v = halves ? p + dim / 2 : 2 * p + 1;
+            double angle = (double)random_float(100.0f);
+            cosine[u] = cosine[v] = (float)cos(angle);
+            sine[v] = (float)sin(angle);
+            sine[u] = -sine[v];
+        }
+        memcpy(a, x, sizeof a);
+        kernels_scalar.rope(a, cosine, sine, dim, halves);
+        for (size_t k = 0; k < n_sets; k++) {
+            memcpy(b, x, sizeof b);
+            sets[k]->rope(b, cosine, sine, dim, halves);
+            assert_same("rope", sets[k], a, b, dim * sizeof *a);
+        }
+        size_t v = halves ? dim / 2 : 1;
+        assert_near((double)a[0], (double)(x[0] * cosine[0]) - (double)(x[v] * sine[v]), 1e-5);
+        assert_near((double)a[v], (double)(x[v] * cosine[v]) + (double)(x[0] * sine[v]), 1e-5);
+    }
+}
+
+static void test_exp(void **ctx)
+{
+    (void)ctx;
+    for (float x = -85.9f; x < 87.9f; x += 0.00713f)
+        assert_near((double)exp_approx(x) / exp((double)x), 1.0, 2e-7);
+    assert_true(exp_approx(0.0f) == 1.0f);
+    assert_true(exp_approx(-INFINITY) == 0.0f);
+    assert_true(exp_approx(-86.1f) == 0.0f);
+    assert_true(isfinite(exp_approx(1e9f)));
+}
+
+/* ---- attention ------------------------------------------------------------------------------ */
+
+enum { QUERIES = 7, DIM_MAX = 128, CACHE = 3 };
+
+struct attention {
+    float q[QUERIES * DIM_MAX], m[QUERIES], l[QUERIES], o[QUERIES * DIM_MAX];
+    float k[CACHE][KERNEL_POSITIONS * DIM_MAX], v[CACHE][KERNEL_POSITIONS * DIM_MAX];
+    uint16_t hk[CACHE][KERNEL_POSITIONS * DIM_MAX], hv[CACHE][KERNEL_POSITIONS * DIM_MAX];
+    uint8_t visible[CACHE][QUERIES];
+};
+
+/* Cache values are halves, so that both kernels see the same. */
+static void random_attention(struct attention *t, size_t dim, size_t n)
+{
+    size_t size = KERNEL_POSITIONS * dim;
+
+    fill_floats(t->q, n * dim, 2.0f);
+    for (size_t c = 0; c < CACHE; c++) {
+        fill_floats(t->k[c], size, 1.0f);
+        fill_floats(t->v[c], size, 4.0f);
+        kernels_scalar.float_to_half(t->k[c], t->hk[c], size);
+        kernels_scalar.float_to_half(t->v[c], t->hv[c], size);
+        kernels_scalar.half_to_float(t->hk[c], t->k[c], size);
+        kernels_scalar.half_to_float(t->hv[c], t->v[c], size);
+        for (size_t i = 0; i < n; i++)
+            t->visible[c][i] = (uint8_t)(c + 1 < CACHE ? KERNEL_POSITIONS
+                                                       : 1 + random_below(KERNEL_POSITIONS));
+    }
+}
+
+static void run_attention(struct attention *t, const struct kernels *k, size_t dim, size_t n,
+                          bool halves)
+{
+    memset(t->o, 0, sizeof t->o);
+    for (size_t i = 0; i < n; i++) {
+        t->m[i] = -INFINITY;
+        t->l[i] = 0.0f;
+    }
+    for (size_t c = 0; c < CACHE; c++) {
+        struct attend a = {.dim = dim, .n = n, .q = t->q, .visible = t->visible[c], .m = t->m,
+                           .l = t->l, .o = t->o};
+        a.k = halves ? (const void *)t->hk[c] : t->k[c];
+        a.v = halves ? (const void *)t->hv[c] : t->v[c];
+        (halves ? k->attend_f16 : k->attend_f32)(&a);
+    }
+}
+
+static void check_attention(const struct attention *t, size_t dim, size_t i)
+{
+    double score[CACHE * KERNEL_POSITIONS], top = -1e300, total = 0;
+    size_t n = (CACHE - 1) * KERNEL_POSITIONS + t->visible[CACHE - 1][i];
+
+    for (size_t p = 0; p < n; p++) {
+        score[p] = 0;
+        for (size_t d = 0; d < dim; d++)
+            score[p] += (double)t->q[i * dim + d] *
+                        (double)t->k[p / 32][d * KERNEL_POSITIONS + p % 32];
+        top = score[p] > top ? score[p] : top;
+    }
+    for (size_t p = 0; p < n; p++)
+        total += score[p] = exp(score[p] - top);
+    for (size_t d = 0; d < dim; d++) {
+        double sum = 0;
+        for (size_t p = 0; p < n; p++)
+            sum += score[p] / total * (double)t->v[p / 32][p % 32 * dim + d];
+        assert_near((double)(t->o[i * dim + d] / t->l[i]), sum, 1e-4);
+    }
+}
+
+static void test_attention(void **ctx)
+{
+    static const size_t dims[] = {8, 16, 40, 64, 96, 128};
+    static struct attention a, b;
+
+    (void)ctx;
+    for (size_t round = 0; round < 6 * QUERIES; round++) {
+        size_t dim = dims[round % 6], n = 1 + round / 6;
+        random_attention(&a, dim, n);
+        run_attention(&a, &kernels_scalar, dim, n, false);
+        b = a;
+        run_attention(&b, &kernels_scalar, dim, n, true);
+        assert_same("attend_f16", &kernels_scalar, &a, &b, sizeof a);
+        for (size_t k = 0; k < 2 * n_sets; k++) {
+            run_attention(&b, sets[k / 2], dim, n, k % 2 == 1);
+            assert_same("attend", sets[k / 2], &a, &b, sizeof a);
+        }
+        for (size_t i = 0; i < n; i++)
+            check_attention(&a, dim, i);
+    }
+}
+
+/* Two runs of positions joined give what one run over both gives. */
+static void test_merge(void **ctx)
+{
+    static struct attention a;
+    float m = 1.5f, l = 2.0f, o[64], m2, l2, o2[64], expected[64];
+
+    (void)ctx;
+    random_attention(&a, 64, 1);
+    for (size_t i = 0; i < 100; i++) {
+        float ma = random_float(60.0f), mb = random_float(60.0f), la = 1.0f + random_float(0.9f);
+        double top = fmax((double)ma, (double)mb), ca = exp((double)ma - top), cb = exp((double)mb - top);
+        m = ma;
+        l = la;
+        fill_floats(o, 64, 3.0f);
+        fill_floats(o2, 64, 3.0f);
+        float first = o[0];
+        memcpy(expected, o, sizeof o);
+        kernels_scalar.merge(&m, &l, expected, mb, 2.0f, o2, 64);
+        assert_near((double)l, (double)la * ca + 2.0 * cb, 1e-5);
+        assert_near((double)expected[0], (double)first * ca + (double)o2[0] * cb, 1e-5);
+        for (size_t k = 0; k < n_sets; k++) {
+            float copy[64];
+            m2 = ma;
+            l2 = la;
+            memcpy(copy, o, sizeof o);
+            sets[k]->merge(&m2, &l2, copy, mb, 2.0f, o2, 64);
+            assert_same("merge", sets[k], expected, copy, sizeof copy);
+            assert_true(m2 == m && l2 == l);
+        }
+    }
+}
+
+/* ---- the choice ----------------------------------------------------------------------------- */
+
+static void test_choice(void **ctx)
+{
+    struct error err;
+
+    (void)ctx;
+    setenv("FADER_KERNELS", "scalar", 1);
+    assert_ptr_equal(kernels_choose(&err), &kernels_scalar);
+    setenv("FADER_KERNELS", "sse9", 1);
+    assert_null(kernels_choose(&err));
+    assert_non_null(strstr(err.text, "FADER_KERNELS=sse9"));
+    setenv("FADER_KERNELS", "", 1);
+    assert_non_null(kernels_choose(&err));
+    unsetenv("FADER_KERNELS");
+    assert_ptr_equal(kernels_choose(&err), n_sets > 0 ? sets[n_sets - 1] : &kernels_scalar);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_matmul_sets), cmocka_unit_test(test_matmul_alone),
+        cmocka_unit_test(test_matmul_truth), cmocka_unit_test(test_repack),
+        cmocka_unit_test(test_quantize),    cmocka_unit_test(test_rms_norm),
+        cmocka_unit_test(test_elementwise), cmocka_unit_test(test_halves),
+        cmocka_unit_test(test_rope),        cmocka_unit_test(test_exp),
+        cmocka_unit_test(test_attention),   cmocka_unit_test(test_merge),
+        cmocka_unit_test(test_choice),
+    };
+
+    return cmocka_run_group_tests(tests, find_sets, NULL);
+}
