@@ -419,6 +419,8 @@ void tiny_gguf_build(const struct tiny_gguf_options *options, struct str *out)
     add_shape(&m);
     add_vocabulary(&m);
     add_tensors(&m);
+    if (options->more != NULL)
+        options->more(&m.w);
     tiny_finish(&m.w, out);
 }
 

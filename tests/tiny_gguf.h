@@ -10,6 +10,8 @@
 #include "base/str.h"
 #include "engine/quant.h"
 
+struct tiny_writer;
+
 struct tiny_gguf_options {       /* all zero: the defaults in brackets */
     uint32_t type;               /* of the matrices, enum quant_type [QUANT_F32] */
     bool embd_q8_0;              /* token_embd (and output) are Q8_0 [as `type`] */
@@ -27,6 +29,7 @@ struct tiny_gguf_options {       /* all zero: the defaults in brackets */
     const char *tokenizer;       /* tokenizer.ggml.model ["gpt2"]; "none": no tokenizer at all */
     const char *pre;             /* tokenizer.ggml.pre ["smollm"] */
     const char *chat_template;   /* [none] */
+    void (*more)(struct tiny_writer *w); /* adds keys and tensors of the test's own [none] */
 };
 
 /* Its special tokens; the bytes follow from TINY_FIRST_BYTE, byte 0 first. */
