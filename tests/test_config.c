@@ -42,11 +42,11 @@ static void test_numbers(void **state)
     static const struct {
         const char *text;
         double value;
-    } good[] = {{"0", 0},    {"-0", 0},      {"1", 1},       {"+1", 1},       {".5", 0.5},
-                {"5.", 5},   {"0.05", 0.05}, {"1e3", 1000},  {"1E-2", 0.01},  {"-1.5e+1", -15},
-                {"0.1", 0.1}};
-    static const char *const bad[] = {"",    " 1",  "1 ",  "nan",  "inf", "0x1", "1_0", "01", "1,5",
-                                      ".",   "-",   "e1",  "1e",   "1e+", "--1", "1.2.3", "1e999"};
+    } good[] = {{"0", 0},       {"-0", 0},        {"1", 1},       {"+1", 1},
+                {".5", 0.5},    {"5.", 5},        {"0.05", 0.05}, {"1e3", 1000},
+                {"1E-2", 0.01}, {"-1.5e+1", -15}, {"0.1", 0.1}};
+    static const char *const bad[] = {"",  " 1", "1 ", "nan", "inf", "0x1", "1_0",   "01",   "1,5",
+                                      ".", "-",  "e1", "1e",  "1e+", "--1", "1.2.3", "1e999"};
     double value;
     (void)state;
 
@@ -64,9 +64,11 @@ static void test_number_format(void **state)
     static const struct {
         double value;
         const char *text;
-    } cases[] = {{0, "0"},       {-0.0, "0"},     {1, "1"},         {100, "100"},
-                 {0.8, "0.8"},   {0.05, "0.05"},  {49152, "49152"}, {-1, "-1"},
-                 {1.15, "1.15"}, {0.1 + 0.2, "0.30000000000000004"}};
+    } cases[] = {{0, "0"},         {-0.0, "0"},
+                 {1, "1"},         {100, "100"},
+                 {0.8, "0.8"},     {0.05, "0.05"},
+                 {49152, "49152"}, {-1, "-1"},
+                 {1.15, "1.15"},   {0.1 + 0.2, "0.30000000000000004"}};
     char out[32];
     (void)state;
 
@@ -142,7 +144,9 @@ static void test_yaml_refusals(void **state)
     REFUSED("a: 1\0\n", "f.yaml:1:5: a NUL byte: this is not a text file");
     REFUSED("a: \"\\0\"\n", "f.yaml:1:4: a NUL character in a text");
     REFUSED("a: \xc3(\n", "f.yaml:1:4: not UTF-8");
-    REFUSED("\xff\xfe" "a\0", "f.yaml:1:1: not UTF-8");
+    REFUSED("\xff\xfe"
+            "a\0",
+            "f.yaml:1:1: not UTF-8");
     REFUSED("a: [1\n", "f.yaml:2:1: ");
     REFUSED("a: 1\n  b: 2\n", "f.yaml:2:4: ");
     REFUSED("a: \"x\n", "f.yaml:");
@@ -335,7 +339,7 @@ static void test_colours(void **state)
     assert_int_equal(rgb, 0xff8000);
     assert_false(colour_parse("#ff800", &rgb) || colour_parse("ff8000", &rgb) ||
                  colour_parse("#gg0000", &rgb) || colour_parse("#ff80000", &rgb));
-    for (int i = 16; i < 256; i++)   /* each is nearest to itself */
+    for (int i = 16; i < 256; i++) /* each is nearest to itself */
         assert_int_equal(colour_of_256(colour_nearest_256(colour_of_256(i))), colour_of_256(i));
     assert_int_equal(colour_nearest_256(0xff0000), 196);
     assert_int_equal(colour_nearest_256(0x808080), 244);
@@ -346,7 +350,7 @@ static void test_colours(void **state)
     assert_int_equal(colour_nearest_16(-1), -1);
     assert_true(colour_contrast(0x000000, 0xffffff) > 20.99);
     assert_true(colour_contrast(0x777777, 0xffffff) > 4.47 &&
-                colour_contrast(0x777777, 0xffffff) < 4.49);   /* WCAG's own example */
+                colour_contrast(0x777777, 0xffffff) < 4.49); /* WCAG's own example */
 }
 
 /* ---- themes --------------------------------------------------------------------------------- */
@@ -365,11 +369,12 @@ static void test_theme_keys(void **state)
 {
     struct error err = {""};
     (void)state;
-    struct theme *t = theme_of("name: mine\npalette: {sea: \"#0000ff\"}\n"
-                               "accent: {fg: sea, bold: true, underline: true, mono: [bold, reverse]}\n"
-                               "text: {fg: \"#eeeeee\", bg: \"#101010\", fg16: 7}\n"
-                               "code: {bg: default, fg256: 30, mono: plain, italic: on}\n",
-                               &err);
+    struct theme *t =
+        theme_of("name: mine\npalette: {sea: \"#0000ff\"}\n"
+                 "accent: {fg: sea, bold: true, underline: true, mono: [bold, reverse]}\n"
+                 "text: {fg: \"#eeeeee\", bg: \"#101010\", fg16: 7}\n"
+                 "code: {bg: default, fg256: 30, mono: plain, italic: on}\n",
+                 &err);
 
     if (t == NULL)
         fail_msg("%s", err.text);
@@ -379,7 +384,7 @@ static void test_theme_keys(void **state)
     assert_int_equal(text->fg_16, 7);
     assert_int_equal(text->fg_256, colour_nearest_256(0xeeeeee));
     assert_int_equal(accent->fg_rgb, 0x0000ff);
-    assert_int_equal(accent->bg_rgb, 0x101010);       /* text's ground */
+    assert_int_equal(accent->bg_rgb, 0x101010); /* text's ground */
     assert_int_equal(accent->bg_256, text->bg_256);
     assert_int_equal(accent->fg_256, 21);
     assert_int_equal(accent->attrs, ATTR_BOLD | ATTR_UNDERLINE);
@@ -389,7 +394,7 @@ static void test_theme_keys(void **state)
     assert_int_equal(code->fg_256, 30);
     assert_int_equal(code->attrs, ATTR_ITALIC);
     assert_int_equal(code->mono_attrs, 0);
-    assert_memory_equal(&t->looks[STYLE_BAR], text, sizeof *text);   /* left out: as text */
+    assert_memory_equal(&t->looks[STYLE_BAR], text, sizeof *text); /* left out: as text */
     theme_free(t);
 }
 
@@ -430,7 +435,7 @@ static void check_contrast(const struct theme *t, enum style s, const char *dept
 {
     bool light = strcmp(t->name, "light") == 0;
 
-    if (fg < 0)   /* the terminal's own text: it is readable, or nothing is */
+    if (fg < 0) /* the terminal's own text: it is readable, or nothing is */
         return;
     if (bg < 0)
         bg = light ? 0xffffff : 0x000000;
@@ -462,7 +467,7 @@ static void test_theme_contrast(void **state)
             check_contrast(t, (enum style)s, "256 colours", of_index(l->fg_256),
                            of_index(l->bg_256));
             if (l->fg_256 >= 0)
-                assert_true(l->fg_256 >= 16);   /* not among those that users redefine */
+                assert_true(l->fg_256 >= 16); /* not among those that users redefine */
         }
         theme_free(t);
     }
@@ -473,8 +478,8 @@ static void test_theme_contrast(void **state)
 /* Whatever matters must be seen without colour, too. */
 static void test_theme_monochrome(void **state)
 {
-    static const enum style apart[] = {STYLE_ACCENT,    STYLE_FOCUS,  STYLE_SELECTION, STYLE_ERROR,
-                                       STYLE_HEAT_1,    STYLE_HEAT_2, STYLE_HEAT_3};
+    static const enum style apart[] = {STYLE_ACCENT, STYLE_FOCUS,  STYLE_SELECTION, STYLE_ERROR,
+                                       STYLE_HEAT_1, STYLE_HEAT_2, STYLE_HEAT_3};
     char **names = theme_names();
     struct error err;
     (void)state;
@@ -520,8 +525,8 @@ static void test_theme_built_in(void **state)
 
 static void test_theme_names(void **state)
 {
-    static const char *const shipped[] = {"dark", "fjord", "high-contrast", "light", "monochrome",
-                                          "tape"};
+    static const char *const shipped[] = {"dark",  "fjord",      "high-contrast",
+                                          "light", "monochrome", "tape"};
     char **names = theme_names();
     (void)state;
 
@@ -534,13 +539,13 @@ static void test_theme_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers),         cmocka_unit_test(test_number_format),
-        cmocka_unit_test(test_yaml_tree),       cmocka_unit_test(test_yaml_refusals),
-        cmocka_unit_test(test_yaml_depth),      cmocka_unit_test(test_yaml_mutated),
-        cmocka_unit_test(test_settings_absent), cmocka_unit_test(test_settings_all),
-        cmocka_unit_test(test_settings_wrong),  cmocka_unit_test(test_origins),
-        cmocka_unit_test(test_colours),         cmocka_unit_test(test_theme_keys),
-        cmocka_unit_test(test_theme_wrong),     cmocka_unit_test(test_theme_contrast),
+        cmocka_unit_test(test_numbers),          cmocka_unit_test(test_number_format),
+        cmocka_unit_test(test_yaml_tree),        cmocka_unit_test(test_yaml_refusals),
+        cmocka_unit_test(test_yaml_depth),       cmocka_unit_test(test_yaml_mutated),
+        cmocka_unit_test(test_settings_absent),  cmocka_unit_test(test_settings_all),
+        cmocka_unit_test(test_settings_wrong),   cmocka_unit_test(test_origins),
+        cmocka_unit_test(test_colours),          cmocka_unit_test(test_theme_keys),
+        cmocka_unit_test(test_theme_wrong),      cmocka_unit_test(test_theme_contrast),
         cmocka_unit_test(test_theme_monochrome), cmocka_unit_test(test_theme_built_in),
         cmocka_unit_test(test_theme_names),
     };

@@ -54,7 +54,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* A file below `folder` that passes for a model: the magic, and `extra` bytes to make it unlike others. */
+/* A file below `folder` that passes for a model: the magic, and `extra` bytes to make it unlike
+ * others. */
 static void make_model(const char *path, size_t extra)
 {
     char *full = file_join(folder, path);
@@ -104,7 +105,7 @@ static void test_xdg(void **state)
 
     str_add_format(&want, "%s/.config/fader/x", home);
     assert_path(paths_config("x"), str_text(&want));
-    setenv("XDG_CONFIG_HOME", "relative", 1);   /* the specification: not absolute, so ignored */
+    setenv("XDG_CONFIG_HOME", "relative", 1); /* the specification: not absolute, so ignored */
     assert_path(paths_config("x"), str_text(&want));
     setenv("XDG_CONFIG_HOME", "", 1);
     assert_path(paths_config("x"), str_text(&want));
@@ -118,7 +119,7 @@ static void test_xdg(void **state)
     str_clear(&want);
     str_add_format(&want, "%s/.local/state/fader/x", home);
     assert_path(paths_state("x"), str_text(&want));
-    unsetenv("HOME");   /* the password file knows one */
+    unsetenv("HOME"); /* the password file knows one */
     char *path = paths_state("x");
     assert_true(path[0] == '/' && strstr(path, "/.local/state/fader/x") != NULL);
     free(path);
@@ -174,10 +175,13 @@ static void test_layouts(void **state)
     make_model("home/.cache/fader/models/own.gguf", 1);
     make_model("home/.cache/huggingface/hub/models--org--repo/blobs/b10b", 2);
     run("mkdir -p %s/.cache/huggingface/hub/models--org--repo/snapshots/rev1 && "
-        "ln -s ../../blobs/b10b %s/.cache/huggingface/hub/models--org--repo/snapshots/rev1/Hugging.gguf",
+        "ln -s ../../blobs/b10b "
+        "%s/.cache/huggingface/hub/models--org--repo/snapshots/rev1/Hugging.gguf",
         home, home);
-    run("mkdir -p %s/.cache/huggingface/hub/models--org--repo/snapshots/rev2 && "   /* the same blob */
-        "ln -s ../../blobs/b10b %s/.cache/huggingface/hub/models--org--repo/snapshots/rev2/Hugging.gguf",
+    run("mkdir -p %s/.cache/huggingface/hub/models--org--repo/snapshots/rev2 && " /* the same blob
+                                                                                   */
+        "ln -s ../../blobs/b10b "
+        "%s/.cache/huggingface/hub/models--org--repo/snapshots/rev2/Hugging.gguf",
         home, home);
     make_model("home/.cache/llama.cpp/camel.GGUF", 3);
     make_model("home/.ollama/models/blobs/sha256-" DIGEST, 4);
@@ -300,12 +304,12 @@ static void test_resolve(void **state)
     (void)state;
     assert_no_model(NULL, "no model found: `./bootstrap model'");
     make_model("home/.lmstudio/models/p/m/Alpha-1B.gguf", 1);
-    assert_resolves(NULL, "Alpha-1B.gguf");       /* the only one */
+    assert_resolves(NULL, "Alpha-1B.gguf"); /* the only one */
     make_model("home/.lmstudio/models/p/m/Alpha-7B.gguf", 2);
     make_model("home/.lmstudio/models/p/m/alpha.gguf", 3);
     assert_no_model(NULL, "there are 3 models");
     assert_resolves("7b", "Alpha-7B.gguf");
-    assert_resolves("ALPHA", "/alpha.gguf");      /* the whole name before a part of it */
+    assert_resolves("ALPHA", "/alpha.gguf"); /* the whole name before a part of it */
     assert_no_model("alpha-", "model alpha-: it could be Alpha-1B, Alpha-7B");
     assert_no_model("beta", "model beta: no such file, and no model found has it in its name");
     assert_no_model("./beta.gguf", "model ./beta.gguf: No such file");
@@ -314,7 +318,7 @@ static void test_resolve(void **state)
     assert_resolves("mine.gguf", "mine.gguf");
     make_model("home/.cache/fader/models/SmolLM2-135M-Instruct.Q4_1.gguf", 5);
     assert_resolves(NULL, "/.cache/fader/models/SmolLM2-135M-Instruct.Q4_1.gguf");
-    make_model("home/.lmstudio/models/q/m/alpha.gguf", 6);   /* two of one name: their paths */
+    make_model("home/.lmstudio/models/q/m/alpha.gguf", 6); /* two of one name: their paths */
     assert_no_model("alpha", "/q/m/alpha.gguf");
 }
 
@@ -340,8 +344,8 @@ static void test_explain(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_xdg),     TEST(test_data),  TEST(test_layouts), TEST(test_environment),
-        TEST(test_split),   TEST(test_hostile), TEST(test_resolve), TEST(test_explain),
+        TEST(test_xdg),   TEST(test_data),    TEST(test_layouts), TEST(test_environment),
+        TEST(test_split), TEST(test_hostile), TEST(test_resolve), TEST(test_explain),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,76 +1,10 @@
-/* Presets: what a file means, what is refused and how it is said, saving, and other programs' files. */
-#include "test.h"
+/* Presets: what a file means, what is refused and how it is said; saving; by name. */
+#include "preset_help.h"
 
 #include <locale.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/mem.h"
-#include "base/str.h"
-#include "config/preset.h"
-#include "config/preset_read.h"
-#include "config/yaml.h"
-
-static char folder[] = "/tmp/fader-preset-XXXXXX";
-
-static int set_up(void **state)
-{
-    (void)state;
-    if (mkdtemp(folder) == NULL)
-        return -1;
-    return setenv("XDG_CONFIG_HOME", folder, 1);
-}
-
-static int tear_down(void **state)
-{
-    struct str command = STR_INIT;
-    (void)state;
-
-    str_add_format(&command, "rm -rf %s", folder);
-    int rc = system(str_text(&command));
-    str_done(&command);
-    return rc;
-}
-
-static struct preset *from_text(const char *text, struct preset_warnings *warnings,
-                                struct error *err)
-{
-    struct node *root = yaml_parse("p.yaml", text, strlen(text), err);
-
-    if (root == NULL)
-        return NULL;
-    struct preset *p = preset_new("p");
-    if (!preset_read_tree(p, root, DIALECT_FADER, "p.yaml", warnings, err)) {
-        preset_free(p);
-        p = NULL;
-    }
-    node_free(root);
-    return p;
-}
-
-static void assert_refused(const char *text, const char *why)
-{
-    struct error err = {""};
-    struct preset *p = from_text(text, NULL, &err);
-
-    if (p != NULL || strcmp(err.text, why) != 0)
-        fail_msg("%s\n gave: %s\n want: %s", text, p != NULL ? "a preset" : err.text, why);
-}
-
-static void assert_order(const struct preset *p, int a, int b, int c, int d, int e)
-{
-    const int want[STAGE_COUNT] = {a, b, c, d, e};
-
-    for (int i = 0; i < STAGE_COUNT; i++)
-        assert_int_equal(p->knobs.order[i], want[i]);
-}
-
-static void assert_knob(const struct preset *p, enum knob knob, double value)
-{
-    if (p->knobs.value[knob] != value)
-        fail_msg("%s is %g, should be %g", knob_traits[knob].name, p->knobs.value[knob], value);
-}
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
@@ -157,8 +91,7 @@ static void test_words(void **state)
 static void test_refusals(void **state)
 {
     (void)state;
-    assert_refused("a: 1\ntemperature: 9\n",
-                   "p.yaml:2:14: temperature: 9 is out of range (0 - 5)");
+    assert_refused("a: 1\ntemperature: 9\n", "p.yaml:2:14: temperature: 9 is out of range (0 - 5)");
     assert_refused("temperature: warm\n", "p.yaml:1:14: temperature: \"warm\" is not a number");
     assert_refused("temperature: \"0.8\"\n", "p.yaml:1:14: temperature: \"0.8\" is not a number");
     assert_refused("top_p: 0,9\n", "p.yaml:1:8: top_p: \"0,9\" is not a number or off");
@@ -217,8 +150,8 @@ static void test_warnings(void **state)
 static void test_names(void **state)
 {
     static const char *const good[] = {"rain", "llama.cpp", "a b", "_x-1", "\u96e8", "r\u00e9gn"};
-    static const char *const bad[] = {"", ".hidden", "a/b", " a", "a ", "-f", "a\nb", "a\xff",
-                                      "\u2028", "..", "a:b"};
+    static const char *const bad[] = {"",     ".hidden", "a/b",    " a", "a ", "-f",
+                                      "a\nb", "a\xff",   "\u2028", "..", "a:b"};
     char longest[65];
     struct error err;
     (void)state;
@@ -256,52 +189,15 @@ static void test_locale(void **state)
 
 /* ---- saving --------------------------------------------------------------------------------- */
 
-static void assert_same_text(const char *a, const char *b)
-{
-    if ((a == NULL) != (b == NULL))
-        fail_msg("\"%s\" came back as \"%s\"", a != NULL ? a : "(none)", b != NULL ? b : "(none)");
-    if (a != NULL)
-        assert_string_equal(a, b);
-}
-
-static void assert_same(const struct preset *a, const struct preset *b)
-{
-    assert_same_text(a->name, b->name);
-    assert_same_text(a->description, b->description);
-    assert_same_text(a->system, b->system);
-    for (int i = 0; i < KNOB_COUNT; i++) {
-        assert_int_equal(a->has[i], b->has[i]);
-        assert_memory_equal(&a->knobs.value[i], &b->knobs.value[i], sizeof a->knobs.value[i]);
-    }
-    assert_memory_equal(a->knobs.order, b->knobs.order, sizeof a->knobs.order);
-    assert_int_equal(a->knobs.exempt_mode, b->knobs.exempt_mode);
-    assert_int_equal(a->knobs.n_exempt, b->knobs.n_exempt);
-    assert_memory_equal(a->knobs.exempt, b->knobs.exempt, a->knobs.n_exempt * sizeof(int32_t));
-    assert_int_equal(a->has_order, b->has_order);
-    assert_int_equal(a->has_exempt, b->has_exempt);
-    assert_int_equal(a->seed, b->seed);
-    assert_int_equal(a->max_tokens, b->max_tokens);
-    assert_int_equal(a->tries == NULL, b->tries == NULL);
-    for (size_t i = 0; a->tries != NULL; i++) {
-        assert_same_text(a->tries[i], b->tries[i]);
-        if (a->tries[i] == NULL)
-            break;
-    }
-}
-
-static uint32_t next_random(uint32_t *state)
-{
-    *state = *state * 1664525u + 1013904223u;
-    return *state >> 8;
-}
-
 /* Text out of the pieces that have a meaning in YAML. */
 static char *random_text(uint32_t *seed, bool lines)
 {
     static const char *const pieces[] = {
-        " ", "  ", "- ", "# ", ": ", "'", "\"", "\\", "|", ">", "%", "@", "`", "&a", "*a", "!t",
-        "{", "}", "[", "]", ",", "?", "---", "...", "null", "~", "true", "off", "0.5", "1e3", "word",
-        "\u96e8", "\U0001f327", "\u00e9", "\u00a0", "\u2028", "\ufeff", "\n", "\n\n", "\t", "\n  x",
+        " ",      "  ",  "- ",   "# ",   ": ",     "'",          "\"",     "\\",     "|",
+        ">",      "%",   "@",    "`",    "&a",     "*a",         "!t",     "{",      "}",
+        "[",      "]",   ",",    "?",    "---",    "...",        "null",   "~",      "true",
+        "off",    "0.5", "1e3",  "word", "\u96e8", "\U0001f327", "\u00e9", "\u00a0", "\u2028",
+        "\ufeff", "\n",  "\n\n", "\t",   "\n  x",
     };
     struct str s = STR_INIT;
     size_t n = next_random(seed) % 9;
@@ -437,7 +333,7 @@ static void test_shipped(void **state)
         assert_null(e->problem);
         assert_non_null(p->description);
         for (int k = 0; k < KNOB_COUNT; k++)
-            assert_true(p->has[k]);   /* choosing one sets every knob */
+            assert_true(p->has[k]); /* choosing one sets every knob */
         assert_true(p->tries != NULL && p->tries[0] != NULL);
         preset_free(p);
     }
@@ -450,9 +346,12 @@ static void test_course_numbers(void **state)
         const char *name;
         double temperature, top_k, top_p, penalty;
     } want[] = {
-        {"default", 0.8, 50, 0.9, 1.1}, {"rigorous", 0.1, 50, 0.9, 1.15},
-        {"poetry", 0.8, 0, 0.9, 1.05},  {"wild", 2, 50, 0.9, 1.1},
-        {"loop", 0, 0, 1, 1},           {"neutral", 1, 0, 1, 1},
+        {"default", 0.8, 50, 0.9, 1.1},
+        {"rigorous", 0.1, 50, 0.9, 1.15},
+        {"poetry", 0.8, 0, 0.9, 1.05},
+        {"wild", 2, 50, 0.9, 1.1},
+        {"loop", 0, 0, 1, 1},
+        {"neutral", 1, 0, 1, 1},
         {"llama.cpp", 0.8, 40, 0.95, 1},
     };
     struct error err;
@@ -480,7 +379,8 @@ static void test_unknown_name(void **state)
     (void)state;
 
     assert_null(preset_load("poetrie", NULL, &err));
-    assert_string_equal(err.text, "preset poetrie: there is none of that name: did you mean poetry?");
+    assert_string_equal(err.text,
+                        "preset poetrie: there is none of that name: did you mean poetry?");
     assert_null(preset_load("no-such-thing-at-all", NULL, &err));
     assert_non_null(strstr(err.text, "there is none of that name"));
     assert_null(preset_load("..", NULL, &err));
@@ -492,7 +392,8 @@ static void test_default_always(void **state)
     struct knobs initial = knobs_default();
     struct preset_list list;
     struct error err;
-    char *data = mem_strdup(getenv("FADER_DATA_DIR")), *config = mem_strdup(getenv("XDG_CONFIG_HOME"));
+    char *data = mem_strdup(getenv("FADER_DATA_DIR")),
+         *config = mem_strdup(getenv("XDG_CONFIG_HOME"));
     (void)state;
 
     setenv("FADER_DATA_DIR", "/nonexistent", 1);
@@ -549,272 +450,6 @@ static void test_user_presets(void **state)
     free(bad);
 }
 
-/* ---- other programs' files ------------------------------------------------------------------ */
-
-static struct preset *import(const char *file, struct preset_warnings *w)
-{
-    const char *source = getenv("FADER_SRCDIR");
-    struct str path = STR_INIT;
-    struct error err;
-
-    *w = (struct preset_warnings){NULL, 0, 0};
-    str_add_format(&path, "%s/tests/data/import/%s", source != NULL ? source : ".", file);
-    struct preset *p = preset_import(str_text(&path), w, &err);
-    if (p == NULL)
-        fail_msg("%s", err.text);
-    str_done(&path);
-    assert_int_equal(p->knobs.exempt_mode, EXEMPT_NONE);
-    assert_true(p->has_exempt && p->has_order);
-    return p;
-}
-
-static void assert_warned(const struct preset_warnings *w, size_t i, const char *part)
-{
-    if (i >= w->n || strstr(w->items[i], part) == NULL)
-        fail_msg("warning %zu is \"%s\", should have \"%s\"", i, i < w->n ? w->items[i] : "(none)",
-                 part);
-}
-
-static void test_import_webui(void **state)
-{
-    struct preset_warnings w;
-    (void)state;
-    struct preset *p = import("webui.yaml", &w);
-
-    assert_string_equal(p->name, "webui");
-    assert_knob(p, KNOB_TEMPERATURE, 0.7);
-    assert_knob(p, KNOB_TOP_K, 0);      /* left out: neutral there, not fader's 50 */
-    assert_knob(p, KNOB_REPETITION_PENALTY, 1.15);
-    assert_knob(p, KNOB_REPEAT_LAST_N, 1024);
-    assert_order(p, STAGE_PENALTY, STAGE_TOP_K, STAGE_TEMPERATURE, STAGE_TOP_P, STAGE_MIN_P);
-    assert_int_equal(w.n, 1);
-    assert_warned(&w, 0, "webui.yaml:6:1: dry_multiplier");
-    preset_warnings_done(&w);
-    preset_free(p);
-}
-
-static void test_import_tavern(void **state)
-{
-    struct preset_warnings w;
-    (void)state;
-    struct preset *p = import("tavern.json", &w);
-
-    assert_knob(p, KNOB_TEMPERATURE, 1.15);
-    assert_knob(p, KNOB_MIN_P, 0.02);
-    assert_knob(p, KNOB_REPETITION_PENALTY, 1.05);
-    assert_knob(p, KNOB_REPEAT_LAST_N, 2048);
-    assert_int_equal(p->max_tokens, 300);
-    assert_int_equal(p->seed, -1);
-    assert_order(p, STAGE_PENALTY, STAGE_TOP_K, STAGE_TOP_P, STAGE_MIN_P, STAGE_TEMPERATURE);
-    assert_int_equal(w.n, 2);
-    assert_warned(&w, 0, "xtc_probability: \"0.5\": fader has no such sampler");
-    assert_warned(&w, 1, "not used by fader: streaming, negative_prompt, max_length");
-    preset_warnings_done(&w);
-    preset_free(p);
-}
-
-static void test_import_kobold(void **state)
-{
-    struct preset_warnings w;
-    (void)state;
-    struct preset *p = import("kobold.json", &w);
-
-    assert_knob(p, KNOB_TEMPERATURE, 0.65);
-    assert_knob(p, KNOB_REPEAT_LAST_N, -1);
-    assert_order(p, STAGE_PENALTY, STAGE_TOP_P, STAGE_MIN_P, STAGE_TOP_K, STAGE_TEMPERATURE);
-    assert_int_equal(w.n, 1);
-    assert_warned(&w, 0, "tfs: \"0.97\"");
-    preset_warnings_done(&w);
-    preset_free(p);
-}
-
-static void test_import_ollama(void **state)
-{
-    struct preset_warnings w;
-    (void)state;
-    struct preset *p = import("Modelfile", &w);
-
-    assert_knob(p, KNOB_TEMPERATURE, 0.3);
-    assert_knob(p, KNOB_TOP_K, 25);
-    assert_knob(p, KNOB_TOP_P, 0.9);
-    assert_knob(p, KNOB_REPEAT_LAST_N, 64);
-    assert_int_equal(p->max_tokens, -1);
-    assert_string_equal(p->system, "You are a ship's cook.\nAnswer in one line: \"Aye.\"\n");
-    assert_order(p, STAGE_PENALTY, STAGE_TOP_K, STAGE_TEMPERATURE, STAGE_TOP_P, STAGE_MIN_P);
-    assert_int_equal(w.n, 1);
-    assert_warned(&w, 0, "FROM, stop, stop, num_ctx, TEMPLATE");
-    preset_warnings_done(&w);
-    preset_free(p);
-}
-
-static void test_import_hf(void **state)
-{
-    struct preset_warnings w;
-    (void)state;
-    struct preset *p = import("generation_config.json", &w);
-
-    assert_knob(p, KNOB_TEMPERATURE, 0.6);
-    assert_knob(p, KNOB_TOP_K, 50);
-    assert_knob(p, KNOB_TOP_P, 0.95);
-    assert_int_equal(p->max_tokens, 512);
-    assert_order(p, STAGE_PENALTY, STAGE_TEMPERATURE, STAGE_TOP_K, STAGE_TOP_P, STAGE_MIN_P);
-    preset_warnings_done(&w);
-    preset_free(p);
-}
-
-static void test_import_flags(void **state)
-{
-    struct preset_warnings w;
-    (void)state;
-    struct preset *p = import("llama-flags.txt", &w);
-
-    assert_knob(p, KNOB_TEMPERATURE, 0.7);
-    assert_knob(p, KNOB_TOP_K, 20);
-    assert_knob(p, KNOB_TOP_P, 1);      /* left out of --samplers: off */
-    assert_knob(p, KNOB_MIN_P, 0.1);
-    assert_knob(p, KNOB_REPETITION_PENALTY, 1.1);
-    assert_knob(p, KNOB_REPEAT_LAST_N, 128);
-    assert_int_equal(p->max_tokens, 200);
-    assert_int_equal(p->seed, 42);
-    assert_string_equal(p->system, "You are terse.");
-    assert_int_equal(p->knobs.order[STAGE_COUNT - 1], STAGE_TEMPERATURE);
-    assert_int_equal(w.n, 1);
-    assert_warned(&w, 0, "not used by fader: m, color");
-    preset_warnings_done(&w);
-    preset_free(p);
-}
-
-/* do_sample: false is greedy, whatever stands beside it; a wrong value names key and range. */
-static void test_import_values(void **state)
-{
-    char *path = file_join(folder, "x.json");
-    struct error err;
-    (void)state;
-
-    const char greedy[] = "{\"do_sample\": false, \"temperature\": 0.9}";
-    assert_true(file_write_atomic(path, greedy, strlen(greedy), 0600, &err));
-    struct preset *p = preset_import(path, NULL, &err);
-    assert_non_null(p);
-    assert_knob(p, KNOB_TEMPERATURE, 0);
-    preset_free(p);
-
-    const char *const wrong[][2] = {
-        {"{\"temperature\": 50}", "x.json: temperature: 50 is out of range (0 - 5)"},
-        {"{\"temperature\": \"hot\"}", "x.json: temperature: \"hot\" is not a number"},
-        {"{\"temperature\": 1e999}", "is not a number"},
-        {"{\"temperature\": ]", "x.json:1:17: not JSON from here on"},
-        {"{\"color\": 1}", "x.json: no sampling parameter in it, read as a file of Hugging Face"},
-        {"PARAMETER top_k \"12", "x.json:1:1: the quotes are not closed"},
-        {"FROM x\nNONSENSE y\n", "x.json:2:1: not an instruction of a Modelfile"},
-        {"", "x.json: empty"},
-    };
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_true(file_write_atomic(path, wrong[i][0], strlen(wrong[i][0]), 0600, &err));
-        assert_null(preset_import(path, NULL, &err));
-        if (strstr(err.text, wrong[i][1]) == NULL)
-            fail_msg("%s gave: %s", wrong[i][0], err.text);
-    }
-    unlink(path);
-    free(path);
-}
-
-/* What was imported is fader's own format from then on. */
-static void test_import_round_trip(void **state)
-{
-    static const char *const files[] = {"webui.yaml", "tavern.json",            "kobold.json",
-                                        "Modelfile",  "generation_config.json", "llama-flags.txt"};
-    struct preset_warnings w;
-    struct error err;
-    (void)state;
-
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        struct str text = STR_INIT;
-        struct preset *p = import(files[i], &w);
-        preset_warnings_done(&w);
-        preset_format(p, &text);
-        struct preset *back = from_text(str_text(&text), &w, &err);
-        assert_non_null(back);
-        assert_int_equal(w.n, 0);
-        assert_same(p, back);
-        preset_free(p);
-        preset_free(back);
-        str_done(&text);
-    }
-}
-
-/* ---- hostile files -------------------------------------------------------------------------- */
-
-static void mutate(struct str *s, uint32_t *seed)
-{
-    static const char *const pieces[] = {"[", "{", "&a ", "*a", "!!", "\"", "'", "\n", "\t", ": ",
-                                         "- ", "\xff", "\xe2\x80", "%", "|", ">", "1e9", "---\n",
-                                         "\\", "null", ",", "]", "}", "\"\"\"", "#"};
-    size_t edits = 1 + next_random(seed) % 4;
-
-    for (size_t i = 0; i < edits && s->len > 0; i++) {
-        size_t at = next_random(seed) % s->len;
-        switch (next_random(seed) % 4) {
-        case 0:
-            s->data[at] = (char)next_random(seed);
-            break;
-        case 1:
-            str_erase(s, at, 1 + next_random(seed) % 8);
-            break;
-        case 2: {
-            const char *piece = pieces[next_random(seed) % (sizeof pieces / sizeof *pieces)];
-            str_insert(s, at, piece, strlen(piece));
-            break;
-        }
-        default:
-            str_truncate(s, at + 1);
-        }
-    }
-}
-
-static void test_mutated(void **state)
-{
-    static const char *const files[] = {"webui.yaml", "tavern.json",            "kobold.json",
-                                        "Modelfile",  "generation_config.json", "llama-flags.txt"};
-    const char *source = getenv("FADER_SRCDIR");
-    char *path = file_join(folder, "mutated");
-    uint32_t seed = 99;
-    int loaded = 0, refused = 0;
-    struct error err;
-    (void)state;
-
-    for (int i = 0; i < 1800; i++) {
-        struct preset_warnings w = {NULL, 0, 0};
-        struct str name = STR_INIT, text = STR_INIT;
-        str_add_format(&name, "%s/tests/data/import/%s", source != NULL ? source : ".",
-                       files[i % 6]);
-        assert_true(file_read(str_text(&name), 65536, &text, &err));
-        mutate(&text, &seed);
-        FILE *f = fopen(path, "wb");
-        assert_non_null(f);
-        fwrite(str_text(&text), 1, text.len, f);
-        fclose(f);
-        err.text[0] = '\0';
-        struct preset *p = preset_import(path, &w, &err);
-        if (p == NULL) {
-            assert_true(err.text[0] != '\0');
-            refused++;
-        } else {
-            for (int k = 0; k < KNOB_COUNT; k++)
-                assert_true(knob_check((enum knob)k, p->knobs.value[k], 0, &err));
-            loaded++;
-        }
-        preset_free(p);
-        p = preset_load_file(path, NULL, &err);
-        preset_free(p);
-        preset_warnings_done(&w);
-        str_done(&text);
-        str_done(&name);
-    }
-    assert_true(loaded > 100 && refused > 100);   /* the mutations reach both sides */
-    unlink(path);
-    free(path);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -825,11 +460,6 @@ int main(void)
         cmocka_unit_test(test_save),           cmocka_unit_test(test_shipped),
         cmocka_unit_test(test_course_numbers), cmocka_unit_test(test_unknown_name),
         cmocka_unit_test(test_default_always), cmocka_unit_test(test_user_presets),
-        cmocka_unit_test(test_import_webui),   cmocka_unit_test(test_import_tavern),
-        cmocka_unit_test(test_import_kobold),  cmocka_unit_test(test_import_ollama),
-        cmocka_unit_test(test_import_hf),      cmocka_unit_test(test_import_flags),
-        cmocka_unit_test(test_import_values),  cmocka_unit_test(test_import_round_trip),
-        cmocka_unit_test(test_mutated),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

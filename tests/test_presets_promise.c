@@ -1,6 +1,6 @@
-/* What each shipped preset promises in its one sentence, on the real model: its own prompts are asked, with
- * fixed seeds, through engine and sampler alone. FADER_SHOW=1 prints what was measured; the bounds below stand
- * well to both sides of that. */
+/* What each shipped preset promises in its one sentence, on the real model: its own prompts are
+ * asked, with fixed seeds, through engine and sampler alone. FADER_SHOW=1 prints what was measured;
+ * the bounds below stand well to both sides of that. */
 #include "test.h"
 
 #include "chat/message.h"
@@ -22,9 +22,9 @@ static int32_t n_vocab;
 
 struct answer {
     int32_t ids[TOKENS];
-    double kept[TOKENS];         /* tokens left for the draw */
-    double entropy[TOKENS];      /* bits of the draw */
-    double rank[TOKENS];         /* of the drawn token in the raw logits */
+    double kept[TOKENS];    /* tokens left for the draw */
+    double entropy[TOKENS]; /* bits of the draw */
+    double rank[TOKENS];    /* of the drawn token in the raw logits */
     int n;
 };
 
@@ -47,9 +47,9 @@ typedef void check_draw(const struct knobs *knobs);
 
 struct plan {
     struct knobs knobs;
-    int raise_at;                /* from this token on the penalty is `raised`; -1: never */
+    int raise_at; /* from this token on the penalty is `raised`; -1: never */
     double raised;
-    check_draw *check;           /* called after every run of the chain; may be NULL */
+    check_draw *check; /* called after every run of the chain; may be NULL */
 };
 
 static struct plan plan_of(const struct preset *p)
@@ -82,8 +82,7 @@ static void answer_prompt(const struct preset *p, const struct plan *plan, const
         sampler_run(sampler, &in);
         if (plan->check != NULL)
             plan->check(&knobs);
-        struct sampler_draw draw =
-            sampler_pick(sampler, sampler_uniform(seed, (uint64_t)a->n));
+        struct sampler_draw draw = sampler_pick(sampler, sampler_uniform(seed, (uint64_t)a->n));
         if (tokenizer_is_eog(tokenizer, draw.id))
             break;
         const struct sampler_stage *last = &sampler_stages(sampler)[STAGE_COUNT - 1];
@@ -101,11 +100,11 @@ static void answer_prompt(const struct preset *p, const struct plan *plan, const
 /* ---- what can be said of answers ------------------------------------------------------------ */
 
 struct figures {
-    double n;                    /* draws in all */
-    double kept, entropy;        /* means */
+    double n;             /* draws in all */
+    double kept, entropy; /* means */
     double min_kept, max_kept;
-    double rank;                 /* mean rank of what was drawn */
-    double first;                /* share of draws that took the model's first choice */
+    double rank;  /* mean rank of what was drawn */
+    double first; /* share of draws that took the model's first choice */
 };
 
 static void add_answer(struct figures *f, const struct answer *a)
@@ -276,8 +275,8 @@ static void test_wild(void **state)
     assert_true(f.max_kept <= 50);
 }
 
-/* "The model's first choice, every time. Then raise repeat: how much does it take?" Measured: a loop of 11
- * tokens from token 5 on; raised at token 60, 1.1 leaves it as it is, 1.2 ends it. */
+/* "The model's first choice, every time. Then raise repeat: how much does it take?" Measured: a
+ * loop of 11 tokens from token 5 on; raised at token 60, 1.1 leaves it as it is, 1.2 ends it. */
 static void test_loop(void **state)
 {
     struct answer a, b;
@@ -293,7 +292,7 @@ static void test_loop(void **state)
         assert_true(a.rank[i] == 0);
     assert_between("the loop's start", loop_start(&a, 0, &period), 0, 24);
     answer_prompt(p, &plan, p->tries[0], 2, &b);
-    assert_memory_equal(a.ids, b.ids, sizeof a.ids);   /* no dice in it */
+    assert_memory_equal(a.ids, b.ids, sizeof a.ids); /* no dice in it */
 
     plan.raise_at = 60;
     plan.raised = 1.1;
@@ -315,8 +314,9 @@ static void test_neutral(void **state)
     assert_between("bits", f.entropy, 2, 5);
 }
 
-/* "Temperature comes last, and cannot bring back what was cut": the same number of tokens is left at any
- * temperature, few even at 2.0, where the other order leaves several times as many. Measured: 7.5 and 27.9. */
+/* "Temperature comes last, and cannot bring back what was cut": the same number of tokens is left
+ * at any temperature, few even at 2.0, where the other order leaves several times as many.
+ * Measured: 7.5 and 27.9. */
 static void test_llama_cpp(void **state)
 {
     static const double temperatures[] = {0.3, 0.8, 2.0};
@@ -353,7 +353,8 @@ static void check_min_p(const struct knobs *knobs)
         assert_true(left[i].now >= knobs->value[KNOB_MIN_P] * left[0].now * 0.999);
 }
 
-/* "A word must be at least a twentieth as likely as the best one", and hot: measured 14.9 left, 2.38 bits. */
+/* "A word must be at least a twentieth as likely as the best one", and hot: measured 14.9
+ * left, 2.38 bits. */
 static void test_adventurous(void **state)
 {
     (void)state;
@@ -368,7 +369,8 @@ static void test_adventurous(void **state)
     preset_free(p);
 }
 
-/* "The next idea should not sound like the last one": far fewer words come again than without penalty. */
+/* "The next idea should not sound like the last one": far fewer words come again than without
+ * penalty. */
 static void test_brainstorm(void **state)
 {
     (void)state;

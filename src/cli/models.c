@@ -25,9 +25,10 @@ static const struct option_spec specs[] = {
 static const struct option_table table = {
     .command = "fader models",
     .usage = "[--json]",
-    .about = "The GGUF files found on this computer: fader's own, those of Hugging Face, llama.cpp,\n"
-             "Ollama and LM Studio, and those in the working folder. -m takes such a name, or a part\n"
-             "of it that no other has.",
+    .about =
+        "The GGUF files found on this computer: fader's own, those of Hugging Face, llama.cpp,\n"
+        "Ollama and LM Studio, and those in the working folder. -m takes such a name, or a part\n"
+        "of it that no other has.",
     .specs = specs,
     .n = sizeof specs / sizeof specs[0],
 };

@@ -29,7 +29,8 @@ static const struct option_table table = {
     .about =
         "list: the presets that there are. show: one of them, as YAML. check: whether a file is a\n"
         "preset, and what is odd about it. import: another program's file (text-generation-webui,\n"
-        "SillyTavern, KoboldAI, an Ollama Modelfile, generation_config.json, llama.cpp flags) as a\n"
+        "SillyTavern, KoboldAI, an Ollama Modelfile, generation_config.json, llama.cpp flags) as "
+        "a\n"
         "preset of fader on standard output; FILE may be - for standard input.",
     .specs = specs,
     .n = sizeof specs / sizeof specs[0],
@@ -61,8 +62,7 @@ static void add_text(cJSON *object, const char *key, const char *text)
 static void add_exempt(cJSON *object, const struct knobs *k)
 {
     if (k->exempt_mode != EXEMPT_LIST) {
-        add_text(object, "penalty_exempt",
-                 k->exempt_mode == EXEMPT_NONE ? "none" : "punctuation");
+        add_text(object, "penalty_exempt", k->exempt_mode == EXEMPT_NONE ? "none" : "punctuation");
         return;
     }
     cJSON *list = cJSON_AddArrayToObject(object, "penalty_exempt");
@@ -70,8 +70,8 @@ static void add_exempt(cJSON *object, const struct knobs *k)
         cJSON_AddItemToArray(list, cJSON_CreateNumber(k->exempt[i]));
 }
 
-/* Every knob, also those that the file left to the built-in value. repeat_last_n counts as on the command
- * line: -1 everything, 0 off. */
+/* Every knob, also those that the file left to the built-in value. repeat_last_n counts as on the
+ * command line: -1 everything, 0 off. */
 static cJSON *preset_json(const struct preset *p)
 {
     cJSON *object = cJSON_CreateObject(), *order;
@@ -85,8 +85,7 @@ static cJSON *preset_json(const struct preset *p)
     add_exempt(object, &p->knobs);
     order = cJSON_AddArrayToObject(object, "order");
     for (int i = 0; i < STAGE_COUNT; i++)
-        cJSON_AddItemToArray(order,
-                             cJSON_CreateString(stage_name((enum stage)p->knobs.order[i])));
+        cJSON_AddItemToArray(order, cJSON_CreateString(stage_name((enum stage)p->knobs.order[i])));
     cJSON_AddNumberToObject(object, "seed", (double)p->seed);
     if (p->max_tokens != 0)
         cJSON_AddNumberToObject(object, "max_tokens", p->max_tokens);

@@ -37,12 +37,13 @@ int32_t colour_of_256(int index)
     return step[index / 36] << 16 | step[index / 6 % 6] << 8 | step[index % 6];
 }
 
-/* Differences weighted by what the eye sees in red, green and blue; red's and blue's weights shift with
- * the redness of the pair ("redmean", https://www.compuphase.com/cmetric.htm). */
+/* Differences weighted by what the eye sees in red, green and blue; red's and blue's weights shift
+ * with the redness of the pair ("redmean", https://www.compuphase.com/cmetric.htm). */
 static double distance(int32_t a, int32_t b)
 {
     double red = ((a >> 16) + (b >> 16)) / 2.0;
-    double dr = (a >> 16) - (b >> 16), dg = (a >> 8 & 255) - (b >> 8 & 255), db = (a & 255) - (b & 255);
+    double dr = (a >> 16) - (b >> 16), dg = (a >> 8 & 255) - (b >> 8 & 255),
+           db = (a & 255) - (b & 255);
 
     return (2 + red / 256) * dr * dr + 4 * dg * dg + (2 + (255 - red) / 256) * db * db;
 }

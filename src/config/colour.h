@@ -8,8 +8,8 @@
 /* "#rrggbb". */
 bool colour_parse(const char *text, int32_t *rgb);
 
-/* The nearest entry; -1 gives -1. Of the 256 only the cube and the greys are used (16 - 255), which no
- * terminal's settings change; of the 16, xterm's values are assumed. */
+/* The nearest entry; -1 gives -1. Of the 256 only the cube and the greys are used (16 - 255), which
+ * no terminal's settings change; of the 16, xterm's values are assumed. */
 int16_t colour_nearest_256(int32_t rgb);
 int16_t colour_nearest_16(int32_t rgb);
 

@@ -18,7 +18,7 @@
 #include "config/preset_read.h"
 #include "config/yaml.h"
 
-enum { IMPORT_MAX = 1 << 20 };   /* SillyTavern's files carry more than presets */
+enum { IMPORT_MAX = 1 << 20 }; /* SillyTavern's files carry more than presets */
 
 /* ---- a map that grows ----------------------------------------------------------------------- */
 
@@ -113,8 +113,8 @@ static struct node *read_json(const char *file, const struct str *text, struct e
 /* Hugging Face writes "temperature", SillyTavern "temp" and far more; both write "top_p". */
 static enum dialect json_dialect(const struct node *root)
 {
-    static const char *const tavern[] = {"temp",    "rep_pen", "rep_pen_range", "sampler_order",
-                                         "samplers", "genamt", "sampler_priority", "typical"};
+    static const char *const tavern[] = {"temp",     "rep_pen", "rep_pen_range",    "sampler_order",
+                                         "samplers", "genamt",  "sampler_priority", "typical"};
 
     for (size_t i = 0; i < sizeof tavern / sizeof *tavern; i++)
         if (node_get(root, tavern[i]) != NULL)
@@ -140,7 +140,7 @@ static bool next_word(const char **p, struct str *out)
         else if (**p == quote)
             quote = '\0';
         else if (**p == '\\' && quote != '\'' && (*p)[1] == '\n')
-            (*p)++;   /* the line goes on */
+            (*p)++; /* the line goes on */
         else if (**p == '\\' && quote != '\'' && (*p)[1] != '\0')
             str_add_char(out, *++*p);
         else
@@ -154,8 +154,12 @@ static bool next_word(const char **p, struct str *out)
 static const struct {
     const char *flag, *key;
 } llama_flags[] = {
-    {"--temperature", "temp"},     {"--sampler-seq", "sampler_seq"}, {"-n", "predict"},
-    {"--n-predict", "predict"},    {"-s", "seed"},                   {"-sys", "system"},
+    {"--temperature", "temp"},
+    {"--sampler-seq", "sampler_seq"},
+    {"-n", "predict"},
+    {"--n-predict", "predict"},
+    {"-s", "seed"},
+    {"-sys", "system"},
     {"--sampling-seq", "sampler_seq"},
 };
 
@@ -210,7 +214,7 @@ static struct node *read_flags(const char *text)
 
     while (next_word(&p, &word)) {
         if (!is_flag(str_text(&word)))
-            continue;   /* the program's name, a file */
+            continue; /* the program's name, a file */
         flag_key(str_text(&word), &key);
         const char *ahead = p;
         if (!next_word(&ahead, &word) || is_flag(str_text(&word))) {
@@ -232,8 +236,9 @@ static struct node *read_flags(const char *text)
 
 /* ---- Ollama's Modelfile --------------------------------------------------------------------- */
 
-static const char *const modelfile_words[] = {"FROM",   "PARAMETER", "TEMPLATE", "SYSTEM", "ADAPTER",
-                                              "LICENSE", "MESSAGE",  "RENDERER", "PARSER", "REQUIRES"};
+static const char *const modelfile_words[] = {"FROM",    "PARAMETER", "TEMPLATE", "SYSTEM",
+                                              "ADAPTER", "LICENSE",   "MESSAGE",  "RENDERER",
+                                              "PARSER",  "REQUIRES"};
 
 /* The instruction at `p`, followed by a blank, or NULL. */
 static const char *instruction_at(const char *p)

@@ -1,6 +1,6 @@
-/* Models on this computer. Every source is a root folder and a way to walk it; a walk is bounded in depth
- * and entries, follows symbolic links (Hugging Face's snapshots are links), and never lists a file
- * twice: device and inode decide. */
+/* Models on this computer. Every source is a root folder and a way to walk it; a walk is bounded in
+ * depth and entries, follows symbolic links (Hugging Face's snapshots are links), and never lists a
+ * file twice: device and inode decide. */
 #include "config.h"
 
 #include <ctype.h>
@@ -25,7 +25,7 @@
 
 enum {
     WALK_DEPTH_MAX = 5,
-    WALK_ENTRIES_MAX = 20000,    /* a source: folders of other people's files can be anything */
+    WALK_ENTRIES_MAX = 20000, /* a source: folders of other people's files can be anything */
     MANIFEST_MAX = 1 << 20,
     SPLIT_PARTS_MAX = 1000
 };
@@ -40,7 +40,7 @@ struct finder {
     struct seen *seen;
     size_t n_seen, cap_seen;
     const char *where;
-    int entries;                 /* left in this source */
+    int entries; /* left in this source */
 };
 
 /* ---- one file ------------------------------------------------------------------------------- */
@@ -76,7 +76,8 @@ static bool mark_seen(struct finder *f, const struct stat *st)
     return true;
 }
 
-/* Length of NAME in "NAME-00001-of-00003.gguf", with part and count; 0 when it is not one of a split. */
+/* Length of NAME in "NAME-00001-of-00003.gguf", with part and count; 0 when it is not one of a
+ * split. */
 static size_t split_parts(const char *file, int *part, int *count)
 {
     size_t n = strlen(file), tail = strlen("-00001-of-00003.gguf");
@@ -200,16 +201,18 @@ static void walk_hub(struct finder *f, const char *where, char *root)
 
 static const char ollama_model[] = "application/vnd.ollama.image.model";
 
-/* The digest of the model's layer, "sha256-..." as blobs are named, or NULL. It comes from a file and
- * becomes a path: hexadecimal digits and nothing else. */
+/* The digest of the model's layer, "sha256-..." as blobs are named, or NULL. It comes from a file
+ * and becomes a path: hexadecimal digits and nothing else. */
 static char *model_digest(const cJSON *manifest)
 {
     const cJSON *layer;
 
     cJSON_ArrayForEach(layer, cJSON_GetObjectItemCaseSensitive(manifest, "layers"))
     {
-        const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(layer, "mediaType"));
-        const char *digest = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(layer, "digest"));
+        const char *type =
+            cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(layer, "mediaType"));
+        const char *digest =
+            cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(layer, "digest"));
         if (type == NULL || digest == NULL || strcmp(type, ollama_model) != 0)
             continue;
         if (strncmp(digest, "sha256:", 7) != 0 || strlen(digest) != 7 + 64 ||
@@ -222,7 +225,8 @@ static char *model_digest(const cJSON *manifest)
     return NULL;
 }
 
-/* "llama3.2:1b" from .../manifests/registry/library/llama3.2/1b; other namespaces and hosts stay. */
+/* "llama3.2:1b" from .../manifests/registry/library/llama3.2/1b; other namespaces and hosts stay.
+ */
 static char *ollama_name(const char *below_manifests)
 {
     static const char library[] = "registry.ollama.ai/library/", host[] = "registry.ollama.ai/";
@@ -395,8 +399,10 @@ static char *resolve_name(const struct model_file_list *list, const char *name, 
     if (n == 1)
         path = mem_strdup(list->items[match[0]].path);
     else if (n == 0)
-        error_set(err, "model %s: no such file, and no model found has it in its name "
-                       "(`fader models' lists them)", name);
+        error_set(err,
+                  "model %s: no such file, and no model found has it in its name "
+                  "(`fader models' lists them)",
+                  name);
     else
         error_set(err, "model %s: it could be %s", name, str_text(&names));
     str_done(&names);
@@ -414,9 +420,11 @@ static char *resolve_default(const struct model_file_list *list, struct error *e
     if (list->n == 1)
         return mem_strdup(list->items[0].path);
     if (list->n == 0)
-        error_set(err, "no model found: `./bootstrap model' fetches one, or name a GGUF file with -m");
+        error_set(err,
+                  "no model found: `./bootstrap model' fetches one, or name a GGUF file with -m");
     else
-        error_set(err, "there are %zu models, and none was chosen: -m NAME (`fader models' lists them)",
+        error_set(err,
+                  "there are %zu models, and none was chosen: -m NAME (`fader models' lists them)",
                   list->n);
     return NULL;
 }
@@ -448,8 +456,9 @@ void models_explain(struct str *out)
     char *own = paths_cache("models"), *hub = hub_folder();
     const char *llama = get_env("LLAMA_CACHE"), *ollama = get_env("OLLAMA_MODELS");
 
-    str_add_text(out, "fader needs a language model in a GGUF file, and there is none to start with.\n\n"
-                      "It looked for " DEFAULT_MODEL " in\n");
+    str_add_text(out,
+                 "fader needs a language model in a GGUF file, and there is none to start with.\n\n"
+                 "It looked for " DEFAULT_MODEL " in\n");
     str_add_format(out, "  %s\n\nand for any other model in\n", own);
     str_add_format(out, "  Hugging Face  %s\n", hub);
     str_add_format(out, "  llama.cpp     %s%s~/.cache/llama.cpp\n", llama != NULL ? llama : "",

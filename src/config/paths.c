@@ -92,8 +92,8 @@ static char *program_folder(void)
     return mem_strdup(path);
 }
 
-/* A program that was built in SOURCE/build, or installed under another prefix than it was configured
- * for, finds its data beside it. */
+/* A program that was built in SOURCE/build, or installed under another prefix than it was
+ * configured for, finds its data beside it. */
 static char *data_beside_program(const char *kind)
 {
     char *folder = program_folder(), *found = NULL;

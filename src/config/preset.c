@@ -103,9 +103,8 @@ bool preset_check_name(const char *name, struct error *err)
         size_t at = i;
         i += utf8_decode(name + i, len - i, &c, &valid);
         if (!valid || !is_name_char(c, at == 0, i == len))
-            return error_set(err,
-                             "preset name \"%s\": letters, digits, and - _ . or blanks inside it",
-                             name);
+            return error_set(
+                err, "preset name \"%s\": letters, digits, and - _ . or blanks inside it", name);
     }
     return true;
 }
@@ -224,7 +223,7 @@ struct preset *preset_load(const char *name, struct preset_warnings *warnings, s
 /* ---- listing -------------------------------------------------------------------------------- */
 
 /* In the order in which they teach (interface.md 6); every other one follows by name. */
-static const char *const teaching_order[] = {"default", "rigorous", "poetry", "wild",
+static const char *const teaching_order[] = {"default", "rigorous", "poetry",   "wild",
                                              "loop",    "neutral",  "llama.cpp"};
 enum { N_TEACHING = sizeof teaching_order / sizeof *teaching_order };
 
@@ -307,8 +306,8 @@ void preset_list_all(struct preset_list *out)
     if (!is_shadowed(out, "default")) {
         struct preset *p = built_in_default();
         mem_grow(&out->items, &out->cap, out->n + 1, sizeof *out->items);
-        out->items[out->n++] = (struct preset_entry){
-            .name = mem_strdup(p->name), .description = mem_strdup(p->description)};
+        out->items[out->n++] = (struct preset_entry){.name = mem_strdup(p->name),
+                                                     .description = mem_strdup(p->description)};
         preset_free(p);
     }
     qsort(out->items, out->n, sizeof *out->items, by_rank);

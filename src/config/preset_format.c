@@ -1,4 +1,5 @@
-/* A preset as YAML: the keys that it has, in the order of fader-presets(5), numbers in their shortest form. */
+/* A preset as YAML: the keys that it has, in the order of fader-presets(5), numbers in their
+ * shortest form. */
 #include "config.h"
 
 #include <stdio.h>
@@ -43,7 +44,8 @@ static void add_number(struct node *map, const char *key, double value)
     add_word(map, key, text);
 }
 
-/* The window is written as text-generation-webui has it, 0 for everything; only "off" has no word there. */
+/* The window is written as text-generation-webui has it, 0 for everything; only "off" has no word
+ * there. */
 static void add_knobs(struct node *map, const struct preset *p)
 {
     static const enum knob shown[] = {KNOB_TEMPERATURE, KNOB_TOP_K, KNOB_TOP_P, KNOB_MIN_P,
@@ -64,8 +66,7 @@ static void add_knobs(struct node *map, const struct preset *p)
 static void add_exempt(struct node *map, const struct knobs *k)
 {
     if (k->exempt_mode != EXEMPT_LIST) {
-        add_word(map, "penalty_exempt",
-                 k->exempt_mode == EXEMPT_NONE ? "none" : "punctuation");
+        add_word(map, "penalty_exempt", k->exempt_mode == EXEMPT_NONE ? "none" : "punctuation");
         return;
     }
     struct node *list = add_child(map, "penalty_exempt", NODE_LIST);
@@ -77,8 +78,10 @@ static void add_exempt(struct node *map, const struct knobs *k)
 static void add_order(struct node *map, const struct knobs *k)
 {
     static const char *const words[STAGE_COUNT] = {
-        [STAGE_PENALTY] = "repetition_penalty", [STAGE_TEMPERATURE] = "temperature",
-        [STAGE_TOP_K] = "top_k",                [STAGE_TOP_P] = "top_p",
+        [STAGE_PENALTY] = "repetition_penalty",
+        [STAGE_TEMPERATURE] = "temperature",
+        [STAGE_TOP_K] = "top_k",
+        [STAGE_TOP_P] = "top_p",
         [STAGE_MIN_P] = "min_p",
     };
     struct node *list = add_child(map, "sampler_priority", NODE_LIST);

@@ -1,5 +1,5 @@
-/* From a tree to a preset: fader's own files, and those of other programs, through one table of keys.
- * Internal to config; preset.c and import.c are its callers. */
+/* From a tree to a preset: fader's own files, and those of other programs, through one table of
+ * keys. Internal to config; preset.c and import.c are its callers. */
 #ifndef FADER_CONFIG_PRESET_READ_H
 #define FADER_CONFIG_PRESET_READ_H
 
@@ -12,11 +12,11 @@
 /* Whose keys, defaults and order a file speaks in. Bits: a key belongs to several. */
 enum dialect {
     DIALECT_FADER = 1,
-    DIALECT_WEBUI = 2,       /* text-generation-webui */
-    DIALECT_TAVERN = 4,      /* SillyTavern and KoboldAI */
+    DIALECT_WEBUI = 2,  /* text-generation-webui */
+    DIALECT_TAVERN = 4, /* SillyTavern and KoboldAI */
     DIALECT_OLLAMA = 8,
-    DIALECT_HF = 16,         /* generation_config.json */
-    DIALECT_LLAMA = 32       /* llama.cpp's command line */
+    DIALECT_HF = 16,   /* generation_config.json */
+    DIALECT_LLAMA = 32 /* llama.cpp's command line */
 };
 const char *dialect_name(enum dialect d);
 
@@ -29,9 +29,9 @@ char *preset_stem(const char *path);
 /* Whether it may name a preset's file. `err` says why not. */
 bool preset_check_name(const char *name, struct error *err);
 
-/* Fills a preset from the map `root`. False with `err` at the first wrong value. For another program's
- * dialect every knob that the file leaves out has that program's default, and the order and exemption
- * are its own. `file` is for messages. */
+/* Fills a preset from the map `root`. False with `err` at the first wrong value. For another
+ * program's dialect every knob that the file leaves out has that program's default, and the order
+ * and exemption are its own. `file` is for messages. */
 bool preset_read_tree(struct preset *p, const struct node *root, enum dialect dialect,
                       const char *file, struct preset_warnings *warnings, struct error *err);
 
@@ -44,6 +44,6 @@ bool preset_tree_sets_anything(const struct node *root, enum dialect dialect);
 /* Whether fader's presets have this key, and it sets a knob. */
 bool preset_key_is_knob(const char *key);
 
-void preset_warnings_add(struct preset_warnings *w, const char *text);   /* NULL `w`: dropped */
+void preset_warnings_add(struct preset_warnings *w, const char *text); /* NULL `w`: dropped */
 
 #endif

@@ -18,8 +18,8 @@
 const char *origin_name(enum origin o)
 {
     static const char *const names[ORIGIN_COUNT] = {
-        [ORIGIN_BUILT_IN] = "built in",   [ORIGIN_MODEL] = "model file",
-        [ORIGIN_SETTINGS] = "settings",   [ORIGIN_PRESET] = "preset",
+        [ORIGIN_BUILT_IN] = "built in",         [ORIGIN_MODEL] = "model file",
+        [ORIGIN_SETTINGS] = "settings",         [ORIGIN_PRESET] = "preset",
         [ORIGIN_COMMAND_LINE] = "command line", [ORIGIN_SLIDER] = "slider",
     };
     return names[o];
@@ -35,9 +35,9 @@ struct reader {
 struct setting {
     const char *name;
     bool (*read)(struct reader *r, const struct setting *what, const struct node *n);
-    size_t at;                   /* of the field in struct settings */
-    double min, max;             /* of a number */
-    const char *const *words;    /* of a choice: NULL-terminated, in the order of its values */
+    size_t at;                /* of the field in struct settings */
+    double min, max;          /* of a number */
+    const char *const *words; /* of a choice: NULL-terminated, in the order of its values */
 };
 
 #define FIELD(r, what, type) ((type *)(void *)((char *)(r)->s + (what)->at))
@@ -80,7 +80,8 @@ static bool read_truth(struct reader *r, const struct setting *what, const struc
 }
 
 /* Finds the word; on refusal the message lists them all. */
-static bool read_word(struct reader *r, const struct setting *what, const struct node *n, int *value)
+static bool read_word(struct reader *r, const struct setting *what, const struct node *n,
+                      int *value)
 {
     struct str list = STR_INIT;
     char shown[48];
@@ -183,8 +184,8 @@ static void warn_unknown(struct reader *r, const struct node *n)
     for (int i = 0; i < KNOB_COUNT; i++)
         nearest_offer(&near, knob_traits[i].name);
     if (near.best != NULL)
-        node_key_error(&text, r->file, n, "unknown setting \"%s\" ignored: did you mean %s?", n->key,
-                       near.best);
+        node_key_error(&text, r->file, n, "unknown setting \"%s\" ignored: did you mean %s?",
+                       n->key, near.best);
     else
         node_key_error(&text, r->file, n, "unknown setting \"%s\" ignored", n->key);
     preset_warnings_add(r->warnings, text.text);
@@ -221,9 +222,9 @@ static bool take_knobs(struct reader *r, const struct node *root)
 static bool read_tree(struct reader *r, const struct node *root)
 {
     char shown[48];
-    bool ok = root->kind == NODE_MAP ||
-              node_error(r->err, r->file, root, "%s where settings should be",
-                         node_describe(root, shown));
+    bool ok =
+        root->kind == NODE_MAP || node_error(r->err, r->file, root, "%s where settings should be",
+                                             node_describe(root, shown));
 
     for (const struct node *n = root->first; ok && n != NULL; n = n->next) {
         const struct setting *what = find_setting(n->key);

@@ -23,30 +23,18 @@ static const char dark_yaml[] =
     ;
 
 static const char *const style_names[STYLE_COUNT] = {
-    [STYLE_TEXT] = "text",
-    [STYLE_DIM] = "dim",
-    [STYLE_ACCENT] = "accent",
-    [STYLE_TITLE] = "title",
-    [STYLE_USER] = "user",
-    [STYLE_RULE] = "rule",
-    [STYLE_STATUS] = "status",
-    [STYLE_STATUS_STATE] = "status_state",
-    [STYLE_MESSAGE] = "message",
-    [STYLE_WARNING] = "warning",
-    [STYLE_ERROR] = "error",
-    [STYLE_FADER] = "fader",
-    [STYLE_HANDLE] = "handle",
-    [STYLE_FOCUS] = "focus",
-    [STYLE_BAR] = "bar",
-    [STYLE_BAR_MODEL] = "bar_model",
-    [STYLE_DICE] = "dice",
-    [STYLE_MARK] = "mark",
-    [STYLE_CODE] = "code",
-    [STYLE_SELECTION] = "selection",
-    [STYLE_KEY] = "key",
-    [STYLE_HEAT_0] = "heat_0",
-    [STYLE_HEAT_1] = "heat_1",
-    [STYLE_HEAT_2] = "heat_2",
+    [STYLE_TEXT] = "text",       [STYLE_DIM] = "dim",
+    [STYLE_ACCENT] = "accent",   [STYLE_TITLE] = "title",
+    [STYLE_USER] = "user",       [STYLE_RULE] = "rule",
+    [STYLE_STATUS] = "status",   [STYLE_STATUS_STATE] = "status_state",
+    [STYLE_MESSAGE] = "message", [STYLE_WARNING] = "warning",
+    [STYLE_ERROR] = "error",     [STYLE_FADER] = "fader",
+    [STYLE_HANDLE] = "handle",   [STYLE_FOCUS] = "focus",
+    [STYLE_BAR] = "bar",         [STYLE_BAR_MODEL] = "bar_model",
+    [STYLE_DICE] = "dice",       [STYLE_MARK] = "mark",
+    [STYLE_CODE] = "code",       [STYLE_SELECTION] = "selection",
+    [STYLE_KEY] = "key",         [STYLE_HEAT_0] = "heat_0",
+    [STYLE_HEAT_1] = "heat_1",   [STYLE_HEAT_2] = "heat_2",
     [STYLE_HEAT_3] = "heat_3",
 };
 
@@ -67,7 +55,7 @@ static int find_style(const char *name)
 
 struct reader {
     const char *file;
-    const struct node *palette;  /* NULL: none */
+    const struct node *palette; /* NULL: none */
     struct error *err;
 };
 
@@ -75,11 +63,8 @@ static const struct {
     const char *name;
     uint8_t attr;
 } attr_names[] = {
-    {"bold", ATTR_BOLD},
-    {"underline", ATTR_UNDERLINE},
-    {"reverse", ATTR_REVERSE},
-    {"dim", ATTR_DIM},
-    {"italic", ATTR_ITALIC},
+    {"bold", ATTR_BOLD}, {"underline", ATTR_UNDERLINE}, {"reverse", ATTR_REVERSE},
+    {"dim", ATTR_DIM},   {"italic", ATTR_ITALIC},
 };
 enum { N_ATTRS = sizeof attr_names / sizeof *attr_names };
 
@@ -121,8 +106,9 @@ static bool read_index(struct reader *r, const struct node *n, int max, int16_t 
         return true;
     }
     if (!node_number(n, &value) || value != trunc(value) || value < 0 || value > max)
-        return node_error(r->err, r->file, n, "%s: %s is neither a colour number from 0 to %d nor default",
-                          n->key, node_describe(n, shown), max);
+        return node_error(r->err, r->file, n,
+                          "%s: %s is neither a colour number from 0 to %d nor default", n->key,
+                          node_describe(n, shown), max);
     *out = (int16_t)value;
     return true;
 }
@@ -266,7 +252,7 @@ static bool read_theme_text(struct reader *r, const struct node *n, char **out)
 static bool read_text_style(struct reader *r, const struct node *root, struct theme *t)
 {
     const struct node *text = node_get(root, style_names[STYLE_TEXT]);
-    const struct style_look own = {-1, -1, -1, -1, -1, -1, 0, 0};   /* the terminal's */
+    const struct style_look own = {-1, -1, -1, -1, -1, -1, 0, 0}; /* the terminal's */
 
     t->looks[STYLE_TEXT] = own;
     if (text != NULL && !read_style(r, text, &own, &t->looks[STYLE_TEXT]))
@@ -378,8 +364,7 @@ struct theme *theme_load(const char *name, struct error *err)
     if (path != NULL)
         t = build_theme(name, path, yaml_load(path, err), err);
     else if (strcmp(name, "dark") == 0)
-        t = build_theme(name, NULL, yaml_parse(name, dark_yaml, strlen(dark_yaml), err),
-                        err);
+        t = build_theme(name, NULL, yaml_parse(name, dark_yaml, strlen(dark_yaml), err), err);
     else
         unknown_theme(name, err);
     free(path);

@@ -18,22 +18,23 @@ enum node_kind { NODE_NULL, NODE_SCALAR, NODE_LIST, NODE_MAP };
 
 struct node {
     enum node_kind kind;
-    int line, column;            /* of the value, from 1; 0: not known (JSON) */
-    char *key;                   /* in a map, else NULL */
+    int line, column; /* of the value, from 1; 0: not known (JSON) */
+    char *key;        /* in a map, else NULL */
     int key_line, key_column;
-    char *text;                  /* of a scalar, UTF-8 without NUL */
-    bool quoted;                 /* it stood in quotes or in a block: text, never a number */
-    struct node *first, *next;   /* children in order; the next sibling */
+    char *text;                /* of a scalar, UTF-8 without NUL */
+    bool quoted;               /* it stood in quotes or in a block: text, never a number */
+    struct node *first, *next; /* children in order; the next sibling */
 };
 
 struct node *node_new(enum node_kind kind);
-void node_free(struct node *n);                              /* with all below it; NULL is fine */
+void node_free(struct node *n); /* with all below it; NULL is fine */
 
 /* The child of a map with this key, or NULL. */
 const struct node *node_get(const struct node *map, const char *key);
 
-/* Values. False: it is not one; nobody has said so yet. Numbers are decimal, whatever the locale: no
- * "nan", "inf", hexadecimal, digit separators or leading zeros. Truth is true/false, yes/no, on/off. */
+/* Values. False: it is not one; nobody has said so yet. Numbers are decimal, whatever the locale:
+ * no "nan", "inf", hexadecimal, digit separators or leading zeros. Truth is true/false, yes/no,
+ * on/off. */
 bool node_number(const struct node *n, double *out);
 bool node_truth(const struct node *n, bool *out);
 

@@ -85,7 +85,8 @@ static struct node *read_scalar(struct reader *r, const yaml_event_t *event)
     return n;
 }
 
-static bool read_key(struct reader *r, const struct node *map, const yaml_event_t *event, char **key)
+static bool read_key(struct reader *r, const struct node *map, const yaml_event_t *event,
+                     char **key)
 {
     if (event->type != YAML_SCALAR_EVENT)
         return refuse(r, &event->start_mark, "a key must be a word");
@@ -293,13 +294,13 @@ static void emit_scalar(yaml_emitter_t *emitter, const char *raw, bool quoted)
     const char *text = str_text(&clean);
     /* A block keeps a final newline or none, but not several spaces and newlines alone. */
     if (quoted && strchr(text, '\n') != NULL)
-        style = strspn(text, " \t\n") > 0 ? YAML_DOUBLE_QUOTED_SCALAR_STYLE
-                                          : YAML_LITERAL_SCALAR_STYLE;
+        style =
+            strspn(text, " \t\n") > 0 ? YAML_DOUBLE_QUOTED_SCALAR_STYLE : YAML_LITERAL_SCALAR_STYLE;
     else if (quoted && (is_null(text) || number_parse(text, &number)))
         style = YAML_DOUBLE_QUOTED_SCALAR_STYLE;
     emit(emitter, &event,
-         yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)text,
-                                      (int)clean.len, 1, 1, style));
+         yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)text, (int)clean.len,
+                                      1, 1, style));
     str_done(&clean);
 }
 
@@ -325,8 +326,8 @@ static void emit_node(yaml_emitter_t *emitter, const struct node *n)
     }
     bool map = n->kind == NODE_MAP;
     if (map)
-        emit(emitter, &event, yaml_mapping_start_event_initialize(&event, NULL, NULL, 1,
-                                                                  YAML_BLOCK_MAPPING_STYLE));
+        emit(emitter, &event,
+             yaml_mapping_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_MAPPING_STYLE));
     else
         emit(emitter, &event,
              yaml_sequence_start_event_initialize(&event, NULL, NULL, 1,
@@ -337,8 +338,9 @@ static void emit_node(yaml_emitter_t *emitter, const struct node *n)
             emit_scalar(emitter, c->key, false);
         emit_node(emitter, c);
     }
-    emit(emitter, &event, map ? yaml_mapping_end_event_initialize(&event)
-                              : yaml_sequence_end_event_initialize(&event));
+    emit(emitter, &event,
+         map ? yaml_mapping_end_event_initialize(&event)
+             : yaml_sequence_end_event_initialize(&event));
 }
 
 void yaml_format(const struct node *root, struct str *out)

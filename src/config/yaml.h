@@ -1,6 +1,6 @@
-/* YAML, through libyaml: the only code that includes it. One document of maps, lists and scalars, with
- * a cap on size and depth; anchors, aliases, tags, a second document and a key given twice are refused
- * (fader's files need none of them, and a hostile file does). */
+/* YAML, through libyaml: the only code that includes it. One document of maps, lists and scalars,
+ * with a cap on size and depth; anchors, aliases, tags, a second document and a key given twice are
+ * refused (fader's files need none of them, and a hostile file does). */
 #ifndef FADER_CONFIG_YAML_H
 #define FADER_CONFIG_YAML_H
 
@@ -15,8 +15,8 @@ struct node *yaml_parse(const char *file, const char *text, size_t len, struct e
 /* Reads and parses a file of at most CONFIG_FILE_MAX bytes ("-": standard input). */
 struct node *yaml_load(const char *path, struct error *err);
 
-/* Writes a tree as YAML: block style, lists of short scalars in one line. Scalars that are `quoted` come
- * out so that they are read as text again, those with newlines as blocks. */
+/* Writes a tree as YAML: block style, lists of short scalars in one line. Scalars that are `quoted`
+ * come out so that they are read as text again, those with newlines as blocks. */
 void yaml_format(const struct node *root, struct str *out);
 
 #endif
