@@ -250,16 +250,17 @@ static void set_up_curses(void)
     def_prog_mode();
 }
 
-/* What the terminal can do: the replies come when they come. Goes through curses' buffer, behind the switch to
- * the alternate screen and before the first frame, which wipes the probe. */
+/* What the terminal can do: the replies come when they come, and no frame waits for them. The probe is
+ * wiped by the first frame. */
 static void ask_terminal(void)
 {
     if (!term.extended)
         return;
-    putp(ASK_SYNC);
+    emit_text(ASK_SYNC);
     term.glyph_asked = MB_CUR_MAX > 1;
     if (term.glyph_asked)
-        putp(ASK_GLYPH);
+        emit_text(ASK_GLYPH);
+    clearok(curscr, TRUE);
     decoder_await_reply(&term.decoder, clock_now_ns() + REPLY_NS);
 }
 
@@ -303,6 +304,7 @@ bool terminal_open(bool mouse, struct error *err)
     start_decoder();
     set_up_curses();
     modes_on();
+    refresh(); /* curses enters the alternate screen with its first frame: an empty one */
     ask_terminal();
     return true;
 }

@@ -28,14 +28,18 @@ static _Noreturn void die(const char *what)
 
 /* ---- the shell's side ----------------------------------------------------------------------- */
 
-static void tell(int fd, int what, int value)
+/* `modes`: those of the terminal at that time. */
+static void tell(int fd, int what, int value, const struct termios *modes)
 {
     struct report r;
 
     memset(&r, 0, sizeof r);
     r.what = what;
     r.value = value;
-    tcgetattr(STDERR_FILENO, &r.termios);
+    if (modes != NULL)
+        r.termios = *modes;
+    else
+        tcgetattr(STDERR_FILENO, &r.termios);
     if (write(fd, &r, sizeof r) != (ssize_t)sizeof r)
         _exit(98);
 }
@@ -104,7 +108,7 @@ static _Noreturn void be_shell(char **argv, int reports, int orders, const char 
     close(running[1]);
     while (read(running[0], &nothing, 1) < 0 && errno == EINTR)
         ;
-    tell(reports, STARTED, program);
+    tell(reports, STARTED, program, &modes);
     for (;;) {
         if (waitpid(program, &status, WUNTRACED) < 0) {
             if (errno == EINTR)
@@ -113,12 +117,12 @@ static _Noreturn void be_shell(char **argv, int reports, int orders, const char 
         }
         if (!WIFSTOPPED(status))
             break;
-        tell(reports, STOPPED, WSTOPSIG(status));
+        tell(reports, STOPPED, WSTOPSIG(status), NULL);
         take_terminal(&modes);
         obey(orders, program);
-        tell(reports, CONTINUED, 0);
+        tell(reports, CONTINUED, 0, NULL);
     }
-    tell(reports, EXITED, status);
+    tell(reports, EXITED, status, NULL);
     _exit(0);
 }
 

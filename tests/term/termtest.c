@@ -494,8 +494,11 @@ static void do_wait_exit(void)
 
 static void do_expect_tty(void)
 {
+    const struct termios *b = &t.job.before, *a = &t.job.after;
+
     if (!job_tty_is_restored(&t.job))
-        fail("the terminal's modes are not what they were");
+        fail("the terminal's modes are not what they were: iflag %x %x, oflag %x %x, cflag %x %x, lflag %x %x",
+             b->c_iflag, a->c_iflag, b->c_oflag, a->c_oflag, b->c_cflag, a->c_cflag, b->c_lflag, a->c_lflag);
 }
 
 /* What a shell expects of the screen: expect-screen-left, after a stop or an exit. */
