@@ -13,8 +13,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/* ---- a desk for tests ---------------------------------------------------------------------------
- */
+/* ---- a desk for tests ----------------------------------------------------------------------- */
 
 struct desk {
     struct backend *b;
@@ -131,8 +130,7 @@ static void expect_end(struct desk *d, enum end_reason reason)
     "{\"model\":{\"ctx\":1000000}}\n{\"draw\":[[\" a\",1],[\" b\",0.8],[\" c\",0.1],[\" "          \
     "d\",-1]]}\n{\"repeat\":0}\n"
 
-/* ---- answers ------------------------------------------------------------------------------------
- */
+/* ---- answers -------------------------------------------------------------------------------- */
 
 static void test_answer(void **state)
 {
@@ -310,8 +308,7 @@ static void test_bad_scripts(void **state)
     }
 }
 
-/* ---- knobs --------------------------------------------------------------------------------------
- */
+/* ---- knobs ---------------------------------------------------------------------------------- */
 
 static void test_moves(void **state)
 {
@@ -438,8 +435,7 @@ static void test_board_without_pause(void **state)
     desk_close(&d);
 }
 
-/* ---- pause, views, the dice ---------------------------------------------------------------------
- */
+/* ---- pause, views, the dice ----------------------------------------------------------------- */
 
 static void test_pause_shows_the_next_word(void **state)
 {
@@ -561,8 +557,7 @@ static void test_peek_while_idle(void **state)
     desk_close(&d);
 }
 
-/* ---- pace ---------------------------------------------------------------------------------------
- */
+/* ---- pace ----------------------------------------------------------------------------------- */
 
 static void test_pace_holds_back(void **state)
 {
@@ -607,8 +602,7 @@ static void test_pace_changes_at_once(void **state)
     desk_close(&d);
 }
 
-/* ---- cancel and close ---------------------------------------------------------------------------
- */
+/* ---- cancel and close ----------------------------------------------------------------------- */
 
 static void test_cancel_everywhere(void **state)
 {

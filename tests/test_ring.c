@@ -157,8 +157,7 @@ static void test_wake_is_silent(void **state)
     wake_done(&wake);
 }
 
-/* ---- interruption -------------------------------------------------------------------------------
- */
+/* ---- interruption --------------------------------------------------------------------------- */
 
 static void *write_until_interrupted(void *arg)
 {

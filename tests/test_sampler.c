@@ -43,8 +43,7 @@ static int stage_at(const struct sampler *s, enum stage stage)
     return i;
 }
 
-/* ---- a small deterministic source of numbers for the tests --------------------------------------
- */
+/* ---- a small deterministic source of numbers for the tests ---------------------------------- */
 
 static uint32_t lcg;
 
@@ -63,8 +62,7 @@ static float rnd_normal(double sd)
     return (float)((sum - 6) * sd);
 }
 
-/* ---- worked examples ----------------------------------------------------------------------------
- */
+/* ---- worked examples ------------------------------------------------------------------------ */
 
 static const float cities[] = {4.0f, 3.0f, 2.0f, 0.1f};
 
@@ -193,8 +191,7 @@ static void test_greedy_guard(void **state)
     sampler_free(s);
 }
 
-/* ---- against a naive twin -----------------------------------------------------------------------
- */
+/* ---- against a naive twin ------------------------------------------------------------------- */
 
 struct naive {
     int32_t n;
@@ -477,8 +474,7 @@ static void test_twin_large(void **state)
     compare_many(49152, 8, 3, 0);
 }
 
-/* ---- what must not happen -----------------------------------------------------------------------
- */
+/* ---- what must not happen ------------------------------------------------------------------- */
 
 static void test_hostile_logits(void **state)
 {
@@ -604,8 +600,7 @@ static void test_stats_change_nothing(void **state)
     sampler_free(b);
 }
 
-/* ---- the draw's distribution --------------------------------------------------------------------
- */
+/* ---- the draw's distribution ---------------------------------------------------------------- */
 
 static void check_distribution(const struct knobs *k, double limit)
 {
@@ -695,8 +690,7 @@ static void test_exp(void **state)
     assert_true(softmax_exp(-INFINITY) == 0);
 }
 
-/* ---- knobs --------------------------------------------------------------------------------------
- */
+/* ---- knobs ---------------------------------------------------------------------------------- */
 
 static void test_knobs(void **state)
 {

@@ -52,7 +52,10 @@ struct generator {
     int64_t last_turn;      /* when the last draw was due */
     struct request request; /* under way, or the last one (id and seed stay) */
     struct token_list answer;
-    int32_t n; /* answer token that the logits in hand are for */
+    int32_t n;    /* answer token that the logits in hand are for */
+    bool in_hand; /* there are any */
+    bool drawn;   /* ... and it was drawn from them */
+    bool viewed;  /* ... and a view told so */
     int64_t last_view;
 
     struct timing {
@@ -64,8 +67,7 @@ struct generator {
     } timing;
 };
 
-/* ---- for sources ------------------------------------------------------------------------------
- */
+/* ---- for sources ---------------------------------------------------------------------------- */
 
 const struct token_list *generator_answer(const struct generator *g)
 {
@@ -131,8 +133,7 @@ void generator_emit_progress(struct generator *g, size_t done, size_t total)
     generator_emit(g, &e);
 }
 
-/* ---- one draw ---------------------------------------------------------------------------------
- */
+/* ---- one draw ------------------------------------------------------------------------------- */
 
 static bool read_board(struct generator *g)
 {
@@ -164,19 +165,20 @@ static bool emit_view(struct generator *g, bool drawn)
     e.u.view.n = g->n;
     e.u.view.version = g->control.version;
     e.u.view.drawn = drawn;
+    g->viewed = true;
     g->last_view = clock_now_ns();
     return generator_emit(g, &e);
 }
 
-/* What the next draw would be, of the logits in hand. */
-static void peek(struct generator *g)
+/* The chain on the logits in hand. */
+static void show(struct generator *g, bool drawn)
 {
-    struct knobs knobs = knob_state_effective(&g->knobs, &g->control.knobs);
+    const struct knobs knobs = knob_state_effective(&g->knobs, &g->control.knobs);
 
-    if (g->control.candidates <= 0 || g->source->vtable->logits(g->source) == NULL)
+    if (g->control.candidates <= 0 || !g->in_hand)
         return;
     run_sampler(g, &knobs, true);
-    emit_view(g, false);
+    emit_view(g, drawn);
 }
 
 static bool step_asked_for(struct generator *g)
@@ -223,7 +225,7 @@ static bool wait_for_turn(struct generator *g)
                 return true;
             }
             if (!shown || fresh)
-                peek(g);
+                show(g, false);
             shown = true;
         } else {
             g->steps = g->control.steps;
@@ -274,6 +276,8 @@ static bool emit_token(struct generator *g, const struct sampler_draw *draw, int
                                   .entropy = sampler_stages(g->sampler)[STAGE_COUNT - 1].entropy,
                                   .ctx_used = g->source->vtable->ctx_used(g->source) + 1}};
 
+    if (e.u.token.ctx_used > g->source->ctx_size) /* the last one that fits is not run any more */
+        e.u.token.ctx_used = g->source->ctx_size;
     e.text = g->source->vtable->piece(g->source, draw->id, &e.len);
     return generator_emit(g, &e);
 }
@@ -289,8 +293,10 @@ static bool draw_token(struct generator *g, int32_t *id)
         sampler_pick(g->sampler, sampler_uniform(g->request.seed, (uint64_t)g->n));
     const int64_t time_ns = clock_now_ns();
     *id = draw.id;
+    g->viewed = false;
     if (!emit_knobs(g, &now))
         return false;
+    g->drawn = true;
     if (g->source->vtable->is_eog(g->source, draw.id))
         return true;
     if (!emit_token(g, &draw, time_ns))
@@ -301,8 +307,7 @@ static bool draw_token(struct generator *g, int32_t *id)
     return true;
 }
 
-/* ---- one answer -------------------------------------------------------------------------------
- */
+/* ---- one answer ----------------------------------------------------------------------------- */
 
 /* What decode makes without pace: from draws that no wait stood before, as long as there are any.
  */
@@ -352,6 +357,8 @@ static void emit_end(struct generator *g, enum end_reason reason, int32_t eog_id
         e.u.end.ttft_ms = (double)(t->first_token - t->start) * 1e-6;
     if (t->drawn > 1 && decoding > 0)
         e.u.end.decode_tps = (double)(t->drawn - 1) * (double)second / (double)decoding;
+    if (!g->viewed) /* the last word stays on the desk, whatever the rate of views was */
+        show(g, g->drawn);
     e.u.end.ctx_used = g->source->vtable->ctx_used(g->source);
     e.u.end.kv_used = g->source->vtable->kv_used(g->source);
     emit_surely(g, &e);
@@ -396,6 +403,8 @@ static void decode(struct generator *g)
             return;
         }
         g->n = (int32_t)g->answer.n;
+        g->in_hand = true;
+        g->drawn = g->viewed = false;
         read_board(g);
         knob_state_move(&g->knobs, g->n);
         if (!take_turn(g) || !draw_token(g, &id)) {
@@ -413,6 +422,7 @@ static void decode(struct generator *g)
         result = v->advance(g->source, g, id, &err);
         if (result == EVAL_FULL)
             result = v->make_room(g->source, g, &g->request, &err);
+        g->in_hand = v->logits(g->source) != NULL;
     } while (goes_on(g, result, &err));
 }
 
@@ -425,6 +435,7 @@ static void answer(struct generator *g)
     g->answer.n = 0;
     for (size_t i = 0; i < g->request.n_answer; i++)
         token_list_add(&g->answer, g->request.answer[i]);
+    g->in_hand = g->viewed = false;
     g->last_turn = 0;
     g->last_view = 0;
     if (!generator_is_cancelled(g))
@@ -438,8 +449,7 @@ static void answer(struct generator *g)
     knob_state_end(&g->knobs);
 }
 
-/* ---- the thread -------------------------------------------------------------------------------
- */
+/* ---- the thread ----------------------------------------------------------------------------- */
 
 /* A request while there is nothing that could answer it. */
 static void refuse(struct generator *g, struct request *r, const struct error *err)
@@ -503,7 +513,7 @@ static void *generate(void *arg)
             g->steps = job.steps;
             answer(g);
         } else if (read_board(g) && open) {
-            peek(g);
+            show(g, false);
         } else {
             board_wait(g->board, -1);
         }
@@ -511,8 +521,7 @@ static void *generate(void *arg)
     return NULL;
 }
 
-/* ---- the UI thread's side ---------------------------------------------------------------------
- */
+/* ---- the UI thread's side ------------------------------------------------------------------- */
 
 static bool submit(struct backend *b, struct request *r, struct error *err)
 {

@@ -22,11 +22,11 @@ struct source;
 
 /* All but `status`, `piece` and `free` are called on the generation thread. */
 struct source_vtable {
-    /* Gets ready to answer; sets n_vocab and punctuation. False with `err`: it never will be. */
+    /* Gets ready to answer; sets n_vocab, ctx_size, punctuation. False with `err`: it never will be. */
     bool (*open)(struct source *s, struct generator *g, struct error *err);
 
     /* Puts the request's prompt and the answer so far (generator_answer) into the context and runs them; sends
-     * EVENT_START, _PROGRESS, _DROPPED. EVAL_OK: logits of the next token are in hand. */
+     * EVENT_DROPPED, _START, _PROGRESS. EVAL_OK: logits of the next token are in hand. */
     enum eval_result (*begin)(struct source *s, struct generator *g, const struct request *r,
                               struct error *err);
 
@@ -53,7 +53,7 @@ struct source_vtable {
 
 struct source {
     const struct source_vtable *vtable;
-    int32_t n_vocab;
+    int32_t n_vocab, ctx_size;
     const uint8_t *punctuation;      /* [n_vocab] or NULL */
 };
 

@@ -15,8 +15,7 @@
 
 enum { SCRIPT_MAX = 64 << 20, CTX_DEFAULT = 2048 };
 
-/* ---- vocabulary -------------------------------------------------------------------------------
- */
+/* ---- vocabulary ----------------------------------------------------------------------------- */
 
 static int32_t add_piece(struct script *s, const char *bytes, size_t len)
 {
@@ -60,8 +59,7 @@ static bool read_piece(struct script *s, const cJSON *value, int32_t *id, struct
     return true;
 }
 
-/* ---- answers ----------------------------------------------------------------------------------
- */
+/* ---- answers -------------------------------------------------------------------------------- */
 
 static struct script_answer *new_answer(struct script *s)
 {
@@ -101,8 +99,7 @@ static void add_action(struct script *s, struct script_action action)
     d->actions[d->n_actions++] = action;
 }
 
-/* ---- lines ------------------------------------------------------------------------------------
- */
+/* ---- lines ---------------------------------------------------------------------------------- */
 
 static bool read_model(struct script *s, const cJSON *value, struct error *err)
 {

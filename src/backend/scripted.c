@@ -51,6 +51,7 @@ struct scripted {
     uint8_t *punctuation;
     float *logits;
     bool has_logits;
+    size_t context; /* tokens of the answer that the logits follow */
     const struct generator *generator;
     const struct script_answer *answer;
     size_t next; /* the answer that the next request takes */
@@ -82,8 +83,7 @@ static bool scripted_open(struct source *source, struct generator *g, struct err
     return s->script->error == NULL || error_set(err, "%s", s->script->error);
 }
 
-/* ---- choosing an answer -----------------------------------------------------------------------
- */
+/* ---- choosing an answer --------------------------------------------------------------------- */
 
 static const char *last_text(const struct request *r)
 {
@@ -133,8 +133,7 @@ static int32_t count_prompt(const struct request *r)
     return n;
 }
 
-/* ---- running it -------------------------------------------------------------------------------
- */
+/* ---- running it ----------------------------------------------------------------------------- */
 
 /* The line of draw n, or NULL past the last. */
 static const struct script_draw *find_draw(const struct script_answer *a, size_t n)
@@ -193,6 +192,7 @@ static enum eval_result prepare(struct scripted *s, struct generator *g, struct 
     if (d == NULL || d->n == 0)
         s->logits[SCRIPT_END_TOKEN] = 0;
     s->has_logits = true;
+    s->context = n;
     return generator_is_cancelled(g) ? EVAL_CANCELLED : EVAL_OK;
 }
 
@@ -256,10 +256,10 @@ static const float *scripted_logits(const struct source *source)
 
 static const int32_t *scripted_context(const struct source *source, size_t *n)
 {
-    const struct token_list *answer = generator_answer(scripted_of(source)->generator);
+    const struct scripted *s = scripted_of(source);
 
-    *n = answer->n;
-    return answer->ids;
+    *n = s->context;
+    return generator_answer(s->generator)->ids;
 }
 
 static uint64_t scripted_kv_used(const struct source *source)
@@ -333,7 +333,10 @@ struct backend *scripted_backend_new(const char *script_path, const struct contr
     for (size_t i = 0; i < script->n_pieces; i++)
         s->punctuation[i] = i == SCRIPT_END_TOKEN || is_punctuation(&script->pieces[i]);
     s->logits = mem_array(script->n_pieces, sizeof *s->logits);
-    s->source = (struct source){&scripted_vtable, (int32_t)script->n_pieces, s->punctuation};
+    s->source = (struct source){.vtable = &scripted_vtable,
+                                .n_vocab = (int32_t)script->n_pieces,
+                                .ctx_size = script->ctx_size,
+                                .punctuation = s->punctuation};
     s->chat_template = template_choose(NULL, NULL);
     s->info = (struct model_info){.path = script->path,
                                   .label = script->name,

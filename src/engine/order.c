@@ -41,8 +41,7 @@ static inline uint32_t key_of(float value)
     return bits ^ (~negative & 0x7FFFFFFFu);
 }
 
-/* ---- sorting what was selected ----------------------------------------------------------------
- */
+/* ---- sorting what was selected -------------------------------------------------------------- */
 
 static void sort_small(struct entry *e, size_t n)
 {
@@ -84,8 +83,7 @@ static void sort_entries(struct order *o, struct entry *e, size_t n)
     memcpy(e, from, n * sizeof *e); /* three passes end in the scratch */
 }
 
-/* ---- the first k ------------------------------------------------------------------------------
- */
+/* ---- the first k ---------------------------------------------------------------------------- */
 
 static void find_maxima(struct order *o, const float *value)
 {
@@ -190,8 +188,7 @@ size_t order_until(struct order *o, const float *value, struct entry last, struc
     return kept;
 }
 
-/* ---- where a mass falls -----------------------------------------------------------------------
- */
+/* ---- where a mass falls --------------------------------------------------------------------- */
 
 /* The bucket in which the running sum passes `target`, or the last that weighs anything; *before
  * grows by what lies in front of it. */

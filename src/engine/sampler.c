@@ -90,8 +90,7 @@ void sampler_free(struct sampler *s)
     free(s);
 }
 
-/* ---- the logits -------------------------------------------------------------------------------
- */
+/* ---- the logits ----------------------------------------------------------------------------- */
 
 static struct entry find_top(const struct sampler *s, const float *value)
 {
@@ -123,8 +122,7 @@ static void take_logits(struct sampler *s, const float *logits)
     s->raw_sum = softmax_weigh(s->raw, s->n_padded, s->raw_top.value, 1, NULL);
 }
 
-/* ---- weights ----------------------------------------------------------------------------------
- */
+/* ---- weights -------------------------------------------------------------------------------- */
 
 static double scaled_exp(const struct sampler *s, float value)
 {
@@ -153,8 +151,7 @@ static void weigh(struct sampler *s)
     s->weighed = true;
 }
 
-/* ---- the stages: each returns how many it changed or cut, 0 when it did nothing ---------------
- */
+/* ---- the stages: each returns how many it changed or cut, 0 when it did nothing ------------- */
 
 static void bar_the_cut(struct sampler *s)
 {
@@ -384,8 +381,7 @@ void sampler_run(struct sampler *s, const struct sampler_input *in)
     s->stages[STAGE_COUNT - 1].entropy = s->sum.entropy / M_LN2;
 }
 
-/* ---- what the last run says -------------------------------------------------------------------
- */
+/* ---- what the last run says ----------------------------------------------------------------- */
 
 bool sampler_is_greedy(const struct sampler *s)
 {

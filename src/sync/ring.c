@@ -83,8 +83,7 @@ static void copy_out(const struct ring *r, uint64_t at, void *data, size_t len)
     memcpy((char *)data + first, r->bytes, len - first);
 }
 
-/* ---- producer ---------------------------------------------------------------------------------
- */
+/* ---- producer ------------------------------------------------------------------------------- */
 
 static bool has_room(struct ring *r, uint64_t tail, size_t need)
 {
@@ -133,8 +132,7 @@ bool ring_write(struct ring *r, const struct ring_part *parts, size_t n_parts)
     return true;
 }
 
-/* ---- consumer ---------------------------------------------------------------------------------
- */
+/* ---- consumer ------------------------------------------------------------------------------- */
 
 bool ring_is_empty(struct ring *r)
 {
@@ -156,8 +154,7 @@ ptrdiff_t ring_read(struct ring *r, void *out)
     return (ptrdiff_t)len;
 }
 
-/* ---- any thread -------------------------------------------------------------------------------
- */
+/* ---- any thread ----------------------------------------------------------------------------- */
 
 void ring_interrupt(struct ring *r)
 {
