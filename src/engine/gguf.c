@@ -243,9 +243,11 @@ static bool index_tensors(struct gguf *g, struct error *err)
     }
     qsort(index, g->n_tensors, sizeof(struct gguf_tensor *), compare_names);
     for (size_t i = 1; i < g->n_tensors; i++) {
-        if (strcmp(index[i - 1]->name, index[i]->name) == 0)
-            return error_set(err, "%s: tensor %s is there twice", g->parts[index[i]->part].path,
-                             index[i]->name);
+        const struct gguf_tensor *one = index[i - 1], *other = index[i];
+        if (strcmp(one->name, other->name) == 0)
+            return error_set(err, "%s: tensor %s is there twice",
+                             g->parts[one->part > other->part ? one->part : other->part].path,
+                             one->name);
     }
     return true;
 }
