@@ -34,7 +34,7 @@ static struct plain {
     FILE *notes;                 /* prompts and messages: not in a file that takes the answers */
     bool shown;                  /* the prompt is on the screen */
     bool held;                   /* the generator waits for what is being typed */
-    bool at_start;               /* the cursor is at the start of a line */
+    bool starts_line, notes_start_line; /* stdout, and notes where they are apart, stand at the start of a line */
     const struct turn *turn;     /* the answer being printed, or NULL */
     size_t printed;              /* bytes of its text */
     const struct conversation *conversation;
@@ -48,6 +48,11 @@ static struct plain {
 
 /* ---- output --------------------------------------------------------------------------------- */
 
+static bool *at_start(FILE *out)
+{
+    return out == stdout ? &p.starts_line : &p.notes_start_line;
+}
+
 static void print_text(FILE *out, const char *text, size_t len)
 {
     struct str safe = STR_INIT;
@@ -55,16 +60,16 @@ static void print_text(FILE *out, const char *text, size_t len)
     plain_text_add(&safe, text, len);
     if (safe.len > 0) {
         fwrite(safe.data, 1, safe.len, out);
-        p.at_start = safe.data[safe.len - 1] == '\n';
+        *at_start(out) = safe.data[safe.len - 1] == '\n';
     }
     str_done(&safe);
 }
 
 static void start_line(FILE *out)
 {
-    if (!p.at_start)
+    if (!*at_start(out))
         fputc('\n', out);
-    p.at_start = true;
+    *at_start(out) = true;
 }
 
 /* A line of ours; a prompt that stands there is put up again behind it. */
@@ -73,16 +78,15 @@ static void note(const char *text)
     bool shown = p.shown;
 
     p.shown = false;
-    if (p.notes == stdout || shown)
-        start_line(p.notes);
+    start_line(p.notes);
     fputs("* ", p.notes);
     print_text(p.notes, text, strlen(text));
     fputc('\n', p.notes);
-    p.at_start = true;
+    *at_start(p.notes) = true;
     if (shown) {
         p.shown = true;
         rl_forced_update_display();
-        p.at_start = false;
+        *at_start(p.notes) = false;
     }
 }
 
@@ -160,7 +164,7 @@ static void show_prompt(void)
     rl_set_prompt(p.typed.len > 0 ? "... " : "> ");
     rl_on_new_line();
     rl_forced_update_display();
-    p.at_start = false;
+    *at_start(p.notes) = false;
 }
 
 static void release_hold(void)
@@ -176,7 +180,7 @@ static void take_line(char *line)
     if (line == NULL)
         p.at_end = true;
     else
-        p.at_start = true; /* readline has ended the line */
+        *at_start(p.notes) = true; /* readline has ended the line */
     free(p.line);
     p.line = line;
 }
@@ -540,7 +544,7 @@ int plain_run(struct app *app)
 
     memset(&p, 0, sizeof p);
     p.app = app;
-    p.at_start = true;
+    p.starts_line = p.notes_start_line = true;
     p.by_hand = isatty(STDIN_FILENO);
     p.notes = isatty(STDOUT_FILENO) ? stdout : stderr;
     if (!signals_open(&err)) {
