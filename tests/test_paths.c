@@ -40,6 +40,12 @@ static int set_up(void **state)
     home = file_join(folder, "home");
     for (size_t i = 0; i < sizeof unset / sizeof *unset; i++)
         unsetenv(unset[i]);
+    /* what the system's Ollama has must not show up; otherwise the default */
+    if (access("/usr/share/ollama", F_OK) == 0) {
+        char *store = file_join(home, ".ollama/models");
+        setenv("OLLAMA_MODELS", store, 1);
+        free(store);
+    }
     struct error err;
     return file_make_dirs(home, &err) && chdir(home) == 0 ? setenv("HOME", home, 1) : -1;
 }

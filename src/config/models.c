@@ -22,6 +22,7 @@
 #include "config/paths.h"
 
 #define DEFAULT_MODEL "SmolLM2-135M-Instruct.Q4_1.gguf"
+#define OLLAMA_SYSTEM "/usr/share/ollama/.ollama/models"
 
 enum {
     WALK_DEPTH_MAX = 5,
@@ -316,11 +317,12 @@ void models_find(struct model_file_list *out)
         walk_source(&f, "llama.cpp", mem_strdup(llama), 0, visit_gguf);
     }
     walk_source(&f, "llama.cpp", paths_home(".cache/llama.cpp"), 0, visit_gguf);
-    if (ollama != NULL)
+    if (ollama != NULL) {
         walk_ollama(&f, mem_strdup(ollama));
-    else
+    } else {
         walk_ollama(&f, paths_home(".ollama/models"));
-    walk_ollama(&f, mem_strdup("/usr/share/ollama/.ollama/models"));
+        walk_ollama(&f, mem_strdup(OLLAMA_SYSTEM));
+    }
     walk_source(&f, "LM Studio", paths_home(".lmstudio/models"), 3, visit_gguf);
     walk_source(&f, "here", mem_strdup("."), 0, visit_gguf);
     if (own > 1)
@@ -463,8 +465,8 @@ void models_explain(struct str *out)
     str_add_format(out, "  Hugging Face  %s\n", hub);
     str_add_format(out, "  llama.cpp     %s%s~/.cache/llama.cpp\n", llama != NULL ? llama : "",
                    llama != NULL ? ", " : "");
-    str_add_format(out, "  Ollama        %s, /usr/share/ollama/.ollama/models\n",
-                   ollama != NULL ? ollama : "~/.ollama/models");
+    str_add_format(out, "  Ollama        %s\n",
+                   ollama != NULL ? ollama : "~/.ollama/models, " OLLAMA_SYSTEM);
     str_add_text(out, "  LM Studio     ~/.lmstudio/models\n"
                       "  here          *.gguf in the working folder\n\n"
                       "What to do, one of:\n"

@@ -92,22 +92,34 @@ static char *program_folder(void)
     return mem_strdup(path);
 }
 
-/* A program that was built in SOURCE/build, or installed under another prefix than it was
- * configured for, finds its data beside it. */
+/* FOLDER/RELATIVE/KIND where it is there, without its dots; else NULL. */
+static char *existing_folder(const char *folder, const char *relative, const char *kind)
+{
+    struct str path = STR_INIT;
+
+    str_add_format(&path, "%s/%s%s", folder, relative, kind);
+    char *found = is_dir(str_text(&path)) ? realpath(str_text(&path), NULL) : NULL;
+    str_done(&path);
+    return found;
+}
+
+/* A program that was built in SOURCE or SOURCE/build, or was installed under another prefix than it
+ * was configured for, finds its data beside it. */
 static char *data_beside_program(const char *kind)
 {
-    char *folder = program_folder(), *found = NULL;
-    struct str path = STR_INIT;
+    char *folder = program_folder(), *status, *found;
 
     if (folder == NULL)
         return NULL;
-    str_add_format(&path, "%s/config.status", folder);
-    bool build_tree = is_file(str_text(&path));
-    str_clear(&path);
-    str_add_format(&path, build_tree ? "%s/../%s" : "%s/../share/fader/%s", folder, kind);
-    if (is_dir(str_text(&path)))
-        found = realpath(str_text(&path), NULL);
-    str_done(&path);
+    status = file_join(folder, "config.status");
+    if (is_file(status)) {
+        found = existing_folder(folder, "", kind);
+        if (found == NULL)
+            found = existing_folder(folder, "../", kind);
+    } else {
+        found = existing_folder(folder, "../share/fader/", kind);
+    }
+    free(status);
     free(folder);
     return found;
 }
