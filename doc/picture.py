@@ -17,11 +17,14 @@ import unicodedata
 
 # (keys for tmux send-keys, or text to type; a pattern to wait for)
 SITTING = [
-    (None, r"ctx .*of|ctx "),
+    (None, r"\bready\b"),
+    ("keys:C-x - - -", r"pace 12"),
     ("text:Two lines about rain on a tin roof.", r"tin roof\."),
-    ("keys:Enter", r"SmolLM2\b[\s\S]*\w+"),
+    ("keys:Enter", r"roof\.[\s\S]*\n   \w+ \w+ \w+ \w+ \w+ \w+"),
+    ("keys:C-x Right", r"temp .* 0\.85"),
+    ("keys:Right Right Right Right Right Right Right", r"temp .* 1\.20"),
     ("keys:C-x Space", r"PAUSED"),
-    ("keys:C-x . .", r"PAUSED"),
+    ("keys:C-x .", r"PAUSED"),
 ]
 TIMEOUT = 60
 
