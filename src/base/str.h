@@ -22,7 +22,8 @@ void str_add(struct str *s, const char *bytes, size_t len);
 void str_add_text(struct str *s, const char *text);
 void str_add_char(struct str *s, char c);
 void str_add_format(struct str *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void str_add_vformat(struct str *s, const char *format, va_list args);
+void str_add_vformat(struct str *s, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
 void str_truncate(struct str *s, size_t len);             /* no effect when already shorter */
 void str_erase(struct str *s, size_t at, size_t len);     /* closes the gap */
 void str_insert(struct str *s, size_t at, const char *bytes, size_t len);
