@@ -94,8 +94,9 @@ static bool run_attention(const struct step *s, const struct loaded_layer *y, si
     const struct pass *p = s->p;
     size_t n = p->n - first, task;
     bool by_lane = p->lanes || n == 1;
+    bool store = !p->lanes || n == 0; /* else lane_run does it on its way */
 
-    if (!p->lanes) {
+    if (store) {
         if (!worker_phase(s->w, store_tasks(p)))
             return false;
         while (worker_next(s->w, &task))
@@ -107,7 +108,7 @@ static bool run_attention(const struct step *s, const struct loaded_layer *y, si
         return false;
     while (worker_next(s->w, &task)) {
         if (by_lane)
-            lane_run(s, layer, first, !p->lanes, task);
+            lane_run(s, layer, first, store, task);
         else
             tile_run(s, layer, task);
     }
