@@ -1,16 +1,7 @@
 /* The tree of turns, answers, and the messages that come of it. */
 #include "test.h"
 
-#include <math.h>
-
 #include "chat/conversation.h"
-
-/* cmocka compares floats only. */
-static void expect_near(double value, double expected, double epsilon)
-{
-    if (!(fabs(value - expected) <= epsilon))
-        fail_msg("%.17g where %.17g was expected", value, expected);
-}
 
 static struct turn *answer(struct conversation *c, struct turn *parent, const int32_t *ids,
                            const char *const *texts)
@@ -95,7 +86,7 @@ static void test_tokens(void **state)
     assert_int_equal(branch->n_given, 3);
     assert_string_equal(branch->text.data, "Hi the you");
     assert_int_equal(branch->n_moves, 1); /* the one at token 3 was for a token that is not taken */
-    expect_near(branch->knobs.value[KNOB_TEMPERATURE], 1.5, 0);
+    assert_near(branch->knobs.value[KNOB_TEMPERATURE], 1.5, 0);
     conversation_free(c);
 }
 
@@ -111,8 +102,8 @@ static void test_last_knobs(void **state)
     turn_add_knob(a, 1, KNOB_TEMPERATURE, 0.8, 1.6);
     conversation_add(c, a, ROLE_USER, "y");
     assert_true(conversation_last_knobs(c, &k));
-    expect_near(k.value[KNOB_TEMPERATURE], 1.6, 0);
-    expect_near(k.value[KNOB_TOP_K], 50, 0);
+    assert_near(k.value[KNOB_TEMPERATURE], 1.6, 0);
+    assert_near(k.value[KNOB_TOP_K], 50, 0);
     conversation_free(c);
 }
 

@@ -1,19 +1,10 @@
 /* The desk: scales, nudges, mute, notch, undo, origins; and marks. */
 #include "test.h"
 
-#include <math.h>
-
 #include "app/desk.h"
 #include "app/marks.h"
 
 enum { VOCAB = 49152 };
-
-/* cmocka compares floats only. */
-static void expect_near(double value, double expected, double epsilon)
-{
-    if (!(fabs(value - expected) <= epsilon))
-        fail_msg("%.17g where %.17g was expected", value, expected);
-}
 
 static struct desk desk_new(void)
 {
@@ -30,10 +21,10 @@ static void test_initial(void **state)
     enum knob rows[DESK_FADERS];
     (void)state;
 
-    expect_near(d.now.value[KNOB_TEMPERATURE], 0.8, 0);
-    expect_near(d.now.value[KNOB_TOP_K], 50, 0);
-    expect_near(d.now.value[KNOB_TOP_P], 0.9, 0);
-    expect_near(d.now.value[KNOB_REPETITION_PENALTY], 1.1, 0);
+    assert_near(d.now.value[KNOB_TEMPERATURE], 0.8, 0);
+    assert_near(d.now.value[KNOB_TOP_K], 50, 0);
+    assert_near(d.now.value[KNOB_TOP_P], 0.9, 0);
+    assert_near(d.now.value[KNOB_REPETITION_PENALTY], 1.1, 0);
     assert_false(desk_is_changed(&d));
     desk_rows(&d, rows);
     const enum knob order[] = {KNOB_REPETITION_PENALTY, KNOB_TEMPERATURE, KNOB_TOP_K, KNOB_TOP_P,
@@ -45,7 +36,7 @@ static void expect_travel(enum knob knob, double value, double travel)
 {
     bool beyond = true;
 
-    expect_near(fader_travel(knob, value, VOCAB, &beyond), travel, 1e-9);
+    assert_near(fader_travel(knob, value, VOCAB, &beyond), travel, 1e-9);
     assert_false(beyond);
 }
 
@@ -57,12 +48,12 @@ static void test_travel(void **state)
     expect_travel(KNOB_TEMPERATURE, 0, 0);
     expect_travel(KNOB_TEMPERATURE, 0.5, 0.25);
     expect_travel(KNOB_TEMPERATURE, 2, 1);
-    expect_near(fader_travel(KNOB_TEMPERATURE, 2.5, VOCAB, &beyond), 1, 0);
+    assert_near(fader_travel(KNOB_TEMPERATURE, 2.5, VOCAB, &beyond), 1, 0);
     assert_true(beyond);
     expect_travel(KNOB_REPETITION_PENALTY, 1, 0);
     expect_travel(KNOB_REPETITION_PENALTY, 1.25, 0.5);
     expect_travel(KNOB_REPETITION_PENALTY, 1.5, 1);
-    expect_near(fader_travel(KNOB_REPETITION_PENALTY, 0.9, VOCAB, &beyond), 0, 0);
+    assert_near(fader_travel(KNOB_REPETITION_PENALTY, 0.9, VOCAB, &beyond), 0, 0);
     assert_true(beyond);
     expect_travel(KNOB_TOP_P, 0, 0);
     expect_travel(KNOB_TOP_P, 0.4, 0.25);
@@ -75,12 +66,12 @@ static void test_travel(void **state)
     assert_true(largest < 1 && largest > 0.9); /* ... after the largest */
     double ten = fader_travel(KNOB_TOP_K, 10, VOCAB, NULL);
     double hundred = fader_travel(KNOB_TOP_K, 100, VOCAB, NULL);
-    expect_near(hundred, 2 * ten, 1e-9); /* logarithmic */
+    assert_near(hundred, 2 * ten, 1e-9); /* logarithmic */
     expect_travel(KNOB_MIN_P, 0, 0);
     expect_travel(KNOB_MIN_P, 1, 1);
     double a = fader_travel(KNOB_MIN_P, 0.01, VOCAB, NULL);
     double b = fader_travel(KNOB_MIN_P, 0.1, VOCAB, NULL);
-    expect_near(1 - b, b - a, 1e-9);
+    assert_near(1 - b, b - a, 1e-9);
 }
 
 static void test_top_k_stops(void **state)
@@ -95,19 +86,19 @@ static void test_top_k_stops(void **state)
     assert_false(desk_nudge(&d, KNOB_TOP_K, -1, false)); /* the scale's left end */
     for (size_t i = 1; i < sizeof stops / sizeof stops[0]; i++) {
         assert_true(desk_nudge(&d, KNOB_TOP_K, 1, false));
-        expect_near(d.now.value[KNOB_TOP_K], stops[i], 0);
+        assert_near(d.now.value[KNOB_TOP_K], stops[i], 0);
     }
     assert_true(desk_set(&d, KNOB_TOP_K, 45, &err)); /* between two stops */
     desk_nudge(&d, KNOB_TOP_K, -1, false);
-    expect_near(d.now.value[KNOB_TOP_K], 40, 0);
+    assert_near(d.now.value[KNOB_TOP_K], 40, 0);
     desk_nudge(&d, KNOB_TOP_K, 1, true); /* three stops */
-    expect_near(d.now.value[KNOB_TOP_K], 100, 0);
+    assert_near(d.now.value[KNOB_TOP_K], 100, 0);
     assert_true(desk_set(&d, KNOB_TOP_K, 40000, &err));
     assert_true(desk_nudge(&d, KNOB_TOP_K, 1, false));
-    expect_near(d.now.value[KNOB_TOP_K], 0, 0);   /* off, after the largest */
+    assert_near(d.now.value[KNOB_TOP_K], 0, 0);   /* off, after the largest */
     assert_false(desk_nudge(&d, KNOB_TOP_K, 1, false));
     desk_nudge(&d, KNOB_TOP_K, -1, false);
-    expect_near(d.now.value[KNOB_TOP_K], 40000, 0);
+    assert_near(d.now.value[KNOB_TOP_K], 40000, 0);
 }
 
 static void test_nudges_are_decimals(void **state)
@@ -126,23 +117,23 @@ static void test_nudges_are_decimals(void **state)
         struct desk d = desk_new();
         enum knob k = cases[i].knob;
         desk_nudge(&d, k, 1, false);
-        expect_near(d.now.value[k], cases[i].from + cases[i].fine, 1e-12);
+        assert_near(d.now.value[k], cases[i].from + cases[i].fine, 1e-12);
         desk_nudge(&d, k, -1, true);
-        expect_near(d.now.value[k], cases[i].from + cases[i].fine - cases[i].coarse, 1e-12);
+        assert_near(d.now.value[k], cases[i].from + cases[i].fine - cases[i].coarse, 1e-12);
         for (int step = 0; step < 200; step++) {
             char text[32];
             desk_nudge(&d, k, step < 120 ? -1 : 1, false);
             snprintf(text, sizeof text, "%.2f", d.now.value[k]);
             /* exactly the number that is shown: 0.8, never 0.7999999 */
-            expect_near(d.now.value[k], strtod(text, NULL), 0);
+            assert_near(d.now.value[k], strtod(text, NULL), 0);
             assert_true(d.now.value[k] >= cases[i].min && d.now.value[k] <= cases[i].max);
         }
         while (desk_nudge(&d, k, 1, true))
             continue;
-        expect_near(d.now.value[k], cases[i].max, 0);
+        assert_near(d.now.value[k], cases[i].max, 0);
         while (desk_nudge(&d, k, -1, true))
             continue;
-        expect_near(d.now.value[k], cases[i].min, 0);
+        assert_near(d.now.value[k], cases[i].min, 0);
     }
 }
 
@@ -154,13 +145,13 @@ static void test_min_p(void **state)
 
     assert_false(desk_nudge(&d, KNOB_MIN_P, -1, false));
     desk_nudge(&d, KNOB_MIN_P, 1, false);
-    expect_near(d.now.value[KNOB_MIN_P], 0.001, 0);
+    assert_near(d.now.value[KNOB_MIN_P], 0.001, 0);
     desk_set(&d, KNOB_MIN_P, 0.05, &err);
     desk_nudge(&d, KNOB_MIN_P, 1, false);
-    expect_near(d.now.value[KNOB_MIN_P], 0.07, 0);
+    assert_near(d.now.value[KNOB_MIN_P], 0.07, 0);
     while (desk_nudge(&d, KNOB_MIN_P, 1, true))
         continue;
-    expect_near(d.now.value[KNOB_MIN_P], 1, 0);
+    assert_near(d.now.value[KNOB_MIN_P], 1, 0);
 }
 
 /* Past the end of its travel a fader only moves inwards. */
@@ -172,14 +163,14 @@ static void test_beyond(void **state)
 
     assert_true(desk_set(&d, KNOB_TEMPERATURE, 2.5, &err));
     assert_false(desk_nudge(&d, KNOB_TEMPERATURE, 1, false));
-    expect_near(d.now.value[KNOB_TEMPERATURE], 2.5, 0);
+    assert_near(d.now.value[KNOB_TEMPERATURE], 2.5, 0);
     assert_true(desk_nudge(&d, KNOB_TEMPERATURE, -1, false));
-    expect_near(d.now.value[KNOB_TEMPERATURE], 2.45, 1e-12);
+    assert_near(d.now.value[KNOB_TEMPERATURE], 2.45, 1e-12);
     assert_false(desk_set(&d, KNOB_TEMPERATURE, 5.5, &err));
     assert_non_null(strstr(err.text, "temperature"));
     assert_false(desk_set(&d, KNOB_TOP_K, 2.5, &err));
     assert_false(desk_set(&d, KNOB_TOP_K, VOCAB + 1, &err));
-    expect_near(d.now.value[KNOB_TEMPERATURE], 2.45, 1e-12);
+    assert_near(d.now.value[KNOB_TEMPERATURE], 2.45, 1e-12);
 }
 
 static void test_mouse(void **state)
@@ -188,21 +179,21 @@ static void test_mouse(void **state)
     (void)state;
 
     assert_true(desk_move_to(&d, KNOB_TEMPERATURE, 0.51));
-    expect_near(d.now.value[KNOB_TEMPERATURE], 1.0, 0);
+    assert_near(d.now.value[KNOB_TEMPERATURE], 1.0, 0);
     assert_false(desk_move_to(&d, KNOB_TEMPERATURE, 0.505)); /* the same stop */
     desk_move_to(&d, KNOB_TOP_K, 1);
-    expect_near(d.now.value[KNOB_TOP_K], 0, 0);
+    assert_near(d.now.value[KNOB_TOP_K], 0, 0);
     desk_move_to(&d, KNOB_TOP_K, -3);
-    expect_near(d.now.value[KNOB_TOP_K], 1, 0);
+    assert_near(d.now.value[KNOB_TOP_K], 1, 0);
     desk_move_to(&d, KNOB_TOP_P, 0.75);
-    expect_near(d.now.value[KNOB_TOP_P], 0.9, 0);
+    assert_near(d.now.value[KNOB_TOP_P], 0.9, 0);
     /* every stop is found again where it stands */
     for (double t = 0; t <= 1; t += 0.001) {
         desk_move_to(&d, KNOB_TOP_K, t);
         double at = fader_travel(KNOB_TOP_K, d.now.value[KNOB_TOP_K], VOCAB, NULL);
         double value = d.now.value[KNOB_TOP_K];
         desk_move_to(&d, KNOB_TOP_K, at);
-        expect_near(d.now.value[KNOB_TOP_K], value, 0);
+        assert_near(d.now.value[KNOB_TOP_K], value, 0);
     }
 }
 
@@ -216,15 +207,15 @@ static void test_mute_reset_undo(void **state)
     assert_true(desk_set(&d, KNOB_TOP_K, 20, &err));
     assert_int_equal(d.fader[KNOB_TOP_K].origin, ORIGIN_SLIDER);
     assert_true(desk_mute(&d, KNOB_TOP_K));
-    expect_near(d.now.value[KNOB_TOP_K], 0, 0);
+    assert_near(d.now.value[KNOB_TOP_K], 0, 0);
     assert_true(d.fader[KNOB_TOP_K].muted);
     assert_true(desk_mute(&d, KNOB_TOP_K));
-    expect_near(d.now.value[KNOB_TOP_K], 20, 0);
+    assert_near(d.now.value[KNOB_TOP_K], 20, 0);
     assert_false(d.fader[KNOB_TOP_K].muted);
     assert_false(desk_mute(&d, KNOB_MIN_P)); /* neutral already */
 
     assert_true(desk_mute(&d, KNOB_TEMPERATURE));
-    expect_near(d.now.value[KNOB_TEMPERATURE], 1, 0);
+    assert_near(d.now.value[KNOB_TEMPERATURE], 1, 0);
     assert_true(desk_set(&d, KNOB_TEMPERATURE, 0.5, &err)); /* a value unmutes */
     assert_false(d.fader[KNOB_TEMPERATURE].muted);
 
@@ -232,7 +223,7 @@ static void test_mute_reset_undo(void **state)
     assert_int_equal(which, KNOB_TEMPERATURE);
     assert_true(d.fader[KNOB_TEMPERATURE].muted);
     assert_true(desk_undo(&d, &which));
-    expect_near(d.now.value[KNOB_TEMPERATURE], 0.8, 0);
+    assert_near(d.now.value[KNOB_TEMPERATURE], 0.8, 0);
     assert_true(desk_is_changed(&d)); /* top-k still */
     assert_true(desk_undo(&d, &which)); /* unmuting, muting, setting top-k */
     assert_true(desk_undo(&d, &which));
@@ -257,13 +248,13 @@ static void test_undo_of_a_drag(void **state)
     for (double t = 0; t <= 1; t += 0.1)
         desk_move_to(&d, KNOB_TEMPERATURE, t);
     assert_true(desk_undo(&d, &which));
-    expect_near(d.now.value[KNOB_TEMPERATURE], 0.8, 0);
+    assert_near(d.now.value[KNOB_TEMPERATURE], 0.8, 0);
     for (int i = 0; i < 2 * DESK_UNDO_MAX; i++)
         desk_nudge(&d, KNOB_TEMPERATURE, i % 2 == 0 ? 1 : -1, false);
     assert_int_equal(d.n_undo, DESK_UNDO_MAX); /* the oldest are forgotten, nothing else */
     while (desk_undo(&d, &which))
         continue;
-    expect_near(d.now.value[KNOB_TEMPERATURE], 0.8, 1e-12);
+    assert_near(d.now.value[KNOB_TEMPERATURE], 0.8, 1e-12);
 }
 
 static void test_layers(void **state)
@@ -275,20 +266,20 @@ static void test_layers(void **state)
     (void)state;
 
     desk_apply(&d, has, value, ORIGIN_SETTINGS); /* below the preset: the notch moves with it */
-    expect_near(d.now.value[KNOB_TEMPERATURE], 0.6, 0);
+    assert_near(d.now.value[KNOB_TEMPERATURE], 0.6, 0);
     assert_false(desk_is_changed(&d));
     value[KNOB_TEMPERATURE] = 1.2;
     desk_apply(&d, has, value, ORIGIN_COMMAND_LINE); /* above it */
     assert_true(desk_is_changed(&d));
-    expect_near(d.preset.value[KNOB_TEMPERATURE], 0.6, 0);
+    assert_near(d.preset.value[KNOB_TEMPERATURE], 0.6, 0);
     desk_reset(&d, KNOB_TEMPERATURE);
     assert_int_equal(d.fader[KNOB_TEMPERATURE].origin, ORIGIN_SETTINGS);
 
     p.knobs.value[KNOB_TOP_K] = 0;
     p.has[KNOB_TOP_K] = true;
     desk_apply_preset(&d, &p); /* every knob */
-    expect_near(d.now.value[KNOB_TEMPERATURE], 0.8, 0);
-    expect_near(d.now.value[KNOB_TOP_K], 0, 0);
+    assert_near(d.now.value[KNOB_TEMPERATURE], 0.8, 0);
+    assert_near(d.now.value[KNOB_TOP_K], 0, 0);
     assert_int_equal(d.fader[KNOB_TOP_K].origin, ORIGIN_PRESET);
     assert_int_equal(d.fader[KNOB_TEMPERATURE].origin, ORIGIN_BUILT_IN);
     assert_string_equal(d.preset_name, "poetry");

@@ -15,13 +15,6 @@
 #include "base/mem.h"
 #include "chat/transcript.h"
 
-/* cmocka compares floats only. */
-static void expect_near(double value, double expected, double epsilon)
-{
-    if (!(fabs(value - expected) <= epsilon))
-        fail_msg("%.17g where %.17g was expected", value, expected);
-}
-
 static char folder[] = "/tmp/fader-transcript-XXXXXX";
 
 static char *path_of(const char *name)
@@ -116,7 +109,7 @@ static void expect_same_turn(const struct turn *a, const struct turn *b)
     if (a->system != NULL)
         assert_string_equal(a->system, b->system);
     for (int i = 0; i < KNOB_COUNT; i++)
-        expect_near(a->knobs.value[i], b->knobs.value[i], 0); /* every bit */
+        assert_near(a->knobs.value[i], b->knobs.value[i], 0); /* every bit */
     assert_int_equal(a->knobs.exempt_mode, b->knobs.exempt_mode);
     assert_int_equal(a->knobs.n_exempt, b->knobs.n_exempt);
     assert_memory_equal(a->knobs.order, b->knobs.order, sizeof a->knobs.order);
@@ -124,7 +117,7 @@ static void expect_same_turn(const struct turn *a, const struct turn *b)
     for (size_t i = 0; i < a->n_moves; i++) {
         assert_int_equal(a->moves[i].n, b->moves[i].n);
         assert_int_equal(a->moves[i].knob, b->moves[i].knob);
-        expect_near(a->moves[i].value, b->moves[i].value, 0);
+        assert_near(a->moves[i].value, b->moves[i].value, 0);
     }
     assert_int_equal(a->n_tokens, b->n_tokens);
     for (size_t i = 0; i < a->n_tokens; i++) {

@@ -33,7 +33,8 @@ static void on_ready(struct app *app, const struct event *e)
     free(app->previous_model);
     app->previous_model = NULL;
     const struct template_choice *t = app->status.chat_template;
-    if (t != NULL && !t->recognised)
+    bool error_stands = app->message[0] != '\0' && app->severity == SAY_ERROR;
+    if (t != NULL && !t->recognised && !error_stands)
         app_say(app, SAY_WARNING, "this model's chat template is not known; %s is used instead",
                 template_name(t->tmpl));
     app_publish(app);
