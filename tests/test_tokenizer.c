@@ -528,7 +528,7 @@ static void test_round_trip(void **state)
         struct tokenizer *t = by_hand(&with);
         assert_comes_back(t, "", 0);
         assert_comes_back(t, "a\0b  \0", 6);
-        assert_comes_back(t, "\xef\xbf\xbd\xed\xa0\x80\xf4\x90\x80\x80\xc0\xaf\xe4\xbd", 16);
+        assert_comes_back(t, "\xef\xbf\xbd\xed\xa0\x80\xf4\x90\x80\x80\xc0\xaf\xe4\xbd", 14);
         for (int round = 0; round < 2000; round++) {
             size_t n = (random >> 8) % sizeof bytes;
             for (size_t i = 0; i < n; i++) {
@@ -582,7 +582,7 @@ static void test_missing_bytes(void **state)
     assert_non_null(t);
     assert_ptr_equal(t, model_tokenizer(m, &err)); /* built once */
     assert_string_equal(text_pieces(t, "a\xff" "b\x04"), "a|b"); /* it has no 0xFF and no 0x04 */
-    assert_comes_back(t, "caf\xc3\xa9 \xe4\xbd\xa0\r\n \xe4\xbd", 13);
+    assert_comes_back(t, "caf\xc3\xa9 \xe4\xbd\xa0\r\n \xe4\xbd", 14);
     assert_int_equal(tokenizer_eos(t), 2);
     model_close(m);
 }
