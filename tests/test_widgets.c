@@ -191,7 +191,7 @@ static void the_strip(void **state)
     assert_string_equal(picture(c), " R1.10 T1.60 K50 P.90 Moff → 39 words\n");
     canvas_resize(c, 1, 20);
     faders_draw_strip(c, (struct rect){0, 0, 1, 20}, app, false);
-    assert_string_equal(picture(c), " R1.10 T1.60 K50 P.9\n");
+    assert_string_equal(picture(c), " R1.1T1.6K50P.9M-\n");
     canvas_free(c);
 }
 

@@ -123,6 +123,15 @@ int canvas_text(struct canvas *c, int row, int col, int cols, enum style style, 
     return used;
 }
 
+int canvas_text_cut(struct canvas *c, int row, int col, int cols, enum style style,
+                    const char *text)
+{
+    if (text_width(text, strlen(text)) <= cols)
+        return canvas_text(c, row, col, cols, style, text);
+    int used = canvas_text(c, row, col, cols - 1, style, text);
+    return used + (cols > 0 ? canvas_text(c, row, col + used, 1, style, "…") : 0);
+}
+
 int canvas_text_right(struct canvas *c, int row, int end, enum style style, const char *text)
 {
     int width = text_width(text, strlen(text));

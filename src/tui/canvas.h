@@ -54,6 +54,8 @@ void canvas_line(struct canvas *c, int row, int col, int cols, uint32_t sign, en
 /* A text of the interface, at most `cols` columns: signs replaced, newlines left out. Returns the
  * columns used. canvas_text_right ends it at column `end` (exclusive). */
 int canvas_text(struct canvas *c, int row, int col, int cols, enum style style, const char *text);
+int canvas_text_cut(struct canvas *c, int row, int col, int cols, enum style style,
+                    const char *text); /* ends with "…" where it does not fit */
 int canvas_text_right(struct canvas *c, int row, int end, enum style style, const char *text);
 int canvas_format(struct canvas *c, int row, int col, int cols, enum style style,
                   const char *format, ...) __attribute__((format(printf, 6, 7)));

@@ -8,7 +8,7 @@
 
 #include "app/marks.h"
 #include "tui/format.h"
-#include "tui/layout.h"
+#include "tui/textwidth.h"
 
 enum {
     SIGN_SELECTED = 0x25B8,
@@ -228,50 +228,93 @@ void faders_draw_seed(struct canvas *c, struct rect area, const struct app *app)
                area.col + area.cols, bits);
 }
 
-/* "0.90" is ".90" here: every column counts. */
-static const char *short_value(const char *value)
+/* The strip in its forms, the most generous first: "temp 1.60" or "T1.60", the preset's name in
+ * front, how many words are left behind. The last one packs: "T1.6K50P.9M-". */
+struct strip_form {
+    bool preset, labels, words, packed;
+};
+static const struct strip_form strip_forms[] = {
+    {true, true, true, false},   {false, true, true, false},   {false, true, false, false},
+    {false, false, true, false}, {false, false, false, false}, {false, false, false, true},
+};
+
+/* "0.90" is ".90" here, and ".9" where every column counts. */
+static void strip_value(const struct app *app, enum knob knob, bool packed, char out[16])
 {
-    return value[0] == '0' && value[1] == '.' ? value + 1 : value;
+    char value[16];
+
+    fader_value_text(knob, app->desk.now.value[knob], value);
+    if (app->desk.fader[knob].muted)
+        snprintf(value, sizeof value, packed ? "-" : "mute");
+    else if (packed && strcmp(value, "off") == 0)
+        snprintf(value, sizeof value, "-");
+    size_t len = strlen(value);
+    while (packed && strchr(value, '.') != NULL && (value[len - 1] == '0' || value[len - 1] == '.'))
+        value[--len] = '\0';
+    snprintf(out, 16, "%s", value[0] == '0' && value[1] == '.' ? value + 1 : value);
+}
+
+static enum style strip_style(const struct app *app, enum knob knob, bool here)
+{
+    if (here)
+        return STYLE_FOCUS;
+    if (fader_is_idle(&app->desk, knob) || app->desk.fader[knob].muted)
+        return STYLE_DIM;
+    return desk_knob_changed(&app->desk, knob) ? STYLE_ACCENT : STYLE_TEXT;
+}
+
+/* Draws one form (c NULL: only measures); returns its columns. */
+static int strip_form_draw(struct canvas *c, struct rect area, const struct app *app,
+                           const struct strip_form *form, bool focused)
+{
+    enum knob rows[DESK_FADERS];
+    char text[128], value[16], left[FORMAT_MAX];
+    int col = 1;
+
+    desk_rows(&app->desk, rows);
+    if (form->preset) {
+        snprintf(text, sizeof text, "%s%s", app->desk.preset_name,
+                 desk_is_changed(&app->desk) ? "*" : "");
+        if (c != NULL)
+            canvas_text(c, area.row, area.col + col, area.cols - col, STYLE_TITLE, text);
+        col += text_width(text, strlen(text)) + 2;
+    }
+    for (int i = 0; i < DESK_FADERS; i++) {
+        bool here = focused && app->selected == rows[i];
+        if (form->labels)
+            snprintf(text, sizeof text, "%s ", knob_traits[rows[i]].label);
+        else
+            snprintf(text, sizeof text, "%c", mark_letter(rows[i]));
+        strip_value(app, rows[i], form->packed, value);
+        if (c != NULL) {
+            int at = col + canvas_text(c, area.row, area.col + col, area.cols - col,
+                                       here ? STYLE_FOCUS : STYLE_DIM, text);
+            canvas_text(c, area.row, area.col + at, area.cols - at, strip_style(app, rows[i], here),
+                        value);
+        }
+        col += (int)(strlen(text) + strlen(value)) + (form->labels ? 2 : form->packed ? 0 : 1);
+    }
+    if (!form->words || !app->has_view)
+        return col - (form->labels ? 2 : form->packed ? 0 : 1);
+    format_count(app->view.n_survivors, left);
+    snprintf(text, sizeof text, "→ %s word%s", left, app->view.n_survivors == 1 ? "" : "s");
+    if (c != NULL)
+        canvas_text(c, area.row, area.col + col, area.cols - col, STYLE_DIM, text);
+    return col + text_width(text, strlen(text));
 }
 
 void faders_draw_strip(struct canvas *c, struct rect area, const struct app *app, bool focused)
 {
-    enum knob rows[DESK_FADERS];
-    const struct desk *d = &app->desk;
-    char name[80], left[FORMAT_MAX], words[FORMAT_MAX + 16] = "";
-    int col = area.col + 1, end = area.col + area.cols;
+    enum { FORMS = sizeof strip_forms / sizeof *strip_forms };
+    int form = 0;
 
     canvas_fill(c, area, STYLE_TEXT);
     if (area.rows == 0)
         return;
-    desk_rows(d, rows);
-    snprintf(name, sizeof name, "%s%s ", d->preset_name, desk_is_changed(d) ? "*" : "");
-    if (app->has_view) {
-        format_count(app->view.n_survivors, left);
-        snprintf(words, sizeof words, "→ %s word%s", left, app->view.n_survivors == 1 ? "" : "s");
-    }
-    bool labels = area.cols >= 58, preset = area.cols >= 70;
-    if (preset)
-        col += canvas_text(c, area.row, col, end - col, STYLE_TITLE, name) + 1;
-    for (int i = 0; i < DESK_FADERS; i++) {
-        char value[16];
-        enum knob k = rows[i];
-        enum style style = desk_knob_changed(d, k) ? STYLE_ACCENT : STYLE_TEXT;
-        if (fader_is_idle(d, k) || d->fader[k].muted)
-            style = STYLE_DIM;
-        bool here = focused && app->selected == k;
-        fader_value_text(k, d->now.value[k], value);
-        if (labels)
-            col += canvas_format(c, area.row, col, end - col, here ? STYLE_FOCUS : STYLE_DIM, "%s ",
-                                 knob_traits[k].label);
-        else
-            col += canvas_format(c, area.row, col, end - col, here ? STYLE_FOCUS : STYLE_DIM, "%c",
-                                 mark_letter(k));
-        col += canvas_text(c, area.row, col, end - col, here ? STYLE_FOCUS : style,
-                           d->fader[k].muted ? "mute" : short_value(value));
-        col += labels ? 2 : 1;
-    }
-    canvas_text(c, area.row, col, end - col, STYLE_DIM, words);
+    while (form < FORMS - 1 &&
+           strip_form_draw(NULL, area, app, &strip_forms[form], focused) > area.cols)
+        form++;
+    strip_form_draw(c, area, app, &strip_forms[form], focused);
 }
 
 bool faders_hit(struct rect area, const struct app *app, bool large, int row, int col,

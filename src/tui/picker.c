@@ -166,8 +166,8 @@ void picker_draw(struct picker *p, struct canvas *c, struct rect area)
             canvas_sign(c, row, area.col, SIGN_SELECTED, STYLE_FOCUS);
         canvas_text(c, row, area.col + 1, names, style, item->name);
         if (item->text != NULL)
-            canvas_text(c, row, area.col + names + 3, area.cols - names - 3,
-                        item->broken ? STYLE_WARNING : STYLE_DIM, item->text);
+            canvas_text_cut(c, row, area.col + names + 3, area.cols - names - 4,
+                            item->broken ? STYLE_WARNING : STYLE_DIM, item->text);
     }
     if (area.rows < 12)
         return;

@@ -126,6 +126,8 @@ static void state_field(struct fields *f, const struct app *app)
         set_field(f, FIELD_STATE, full, full, full + 8);
         return;
     case APP_PREFILL:
+        if (app->control.paused && app->prefill_done >= app->prefill_total)
+            break;
         if (app->prefill_total <= 0) {
             set_field(f, FIELD_STATE, "reading", "reading", "reading");
             return;
@@ -223,27 +225,6 @@ void status_draw(struct canvas *c, struct rect area, const struct app *app)
 }
 
 /* ---- below ---------------------------------------------------------------------------------- */
-
-bool message_draw(struct canvas *c, struct rect area, const struct app *app, int64_t now_ns)
-{
-    static const enum style styles[] = {
-        [SAY_INFO] = STYLE_MESSAGE, [SAY_WARNING] = STYLE_WARNING, [SAY_ERROR] = STYLE_ERROR};
-
-    if (area.rows == 0 || app->message[0] == '\0' ||
-        (app->message_until_ns != 0 && now_ns >= app->message_until_ns))
-        return false;
-    enum style style = styles[app->severity];
-    canvas_fill(c, area, STYLE_TEXT);
-    size_t len = strlen(app->message);
-    int room = area.cols - 2;
-    if (text_width(app->message, len) <= room) {
-        canvas_text(c, area.row, area.col + 1, room, style, app->message);
-        return true;
-    }
-    int used = canvas_text(c, area.row, area.col + 1, room - 1, style, app->message);
-    canvas_text(c, area.row, area.col + 1 + used, 1, style, "…");
-    return true;
-}
 
 void hints_draw(struct canvas *c, struct rect area, const struct app *app, enum focus focus)
 {

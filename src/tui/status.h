@@ -1,4 +1,4 @@
-/* The lines that are always there: status above, message and hints below. */
+/* The lines that are always there: status above, hints below. */
 #ifndef FADER_TUI_STATUS_H
 #define FADER_TUI_STATUS_H
 
@@ -7,9 +7,6 @@
 
 /* Model, context, cache, pace, state: in the longest forms that fit. */
 void status_draw(struct canvas *c, struct rect area, const struct app *app);
-
-/* The message in its severity's style; false when there is none to show at `now_ns`. */
-bool message_draw(struct canvas *c, struct rect area, const struct app *app, int64_t now_ns);
 
 /* As many hints as fit. */
 void hints_draw(struct canvas *c, struct rect area, const struct app *app, enum focus focus);

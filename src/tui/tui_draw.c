@@ -1,100 +1,23 @@
 /* A frame: lays the screen out, draws the regions that changed, hands the canvas to curses. */
 #include "config.h"
 
+#include "tui/tui_impl.h"
+
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/mem.h"
 #include "tui/candidates.h"
 #include "tui/dice.h"
 #include "tui/faders.h"
-#include "tui/glyphs.h"
-#include "tui/input.h"
 #include "tui/plot.h"
 #include "tui/status.h"
 #include "tui/textwidth.h"
-#include "tui/tui_impl.h"
 
-enum { INPUT_MARGIN = 1, SIGN_DIVIDER = 0x2502, PANEL_EVERY_NS = 100000000, MATCH_ROWS = 6 };
+enum { SIGN_DIVIDER = 0x2502, PANEL_EVERY_NS = 100000000, MATCH_ROWS = 6 };
 
 static const char empty_text[] = "Ask something, or press F2 and choose a demonstration.";
 
-/* ---- the input line ------------------------------------------------------------------------- */
-
-struct input_picture {
-    struct input_row rows[INPUT_ROWS_MAX];
-    size_t n, cursor_row, top;
-    int cursor_column;
-};
-
-static void lay_input(struct tui *t, struct input_picture *p, int cols)
-{
-    int width = cols - INPUT_MARGIN - 1;
-
-    (void)t;
-    p->n = input_layout(width > 1 ? width : 1, p->rows, INPUT_ROWS_MAX, &p->cursor_row,
-                        &p->cursor_column);
-    if (p->n > INPUT_ROWS_MAX)
-        p->n = INPUT_ROWS_MAX;
-}
-
-static void draw_input_row(struct canvas *c, int row, int col, int cols, const char *text,
-                           size_t len)
-{
-    struct glyph glyphs[GRAPHEME_GLYPHS];
-    struct grapheme g;
-    int used = 0;
-
-    for (size_t at = 0; at < len && used < cols; at += g.len) {
-        unsigned char byte = (unsigned char)text[at];
-        if (byte < 0x20 || byte == 0x7F) {
-            g.len = 1;
-            used += canvas_format(c, row, col + used, cols - used, STYLE_DIM, "^%c", byte ^ 0x40);
-            continue;
-        }
-        text_next(text + at, len - at, &g);
-        size_t n = text_glyphs(text + at, &g, glyphs);
-        for (size_t i = 0; i < n && used + glyphs[i].width <= cols; i++)
-            used += canvas_put(c, row, col + used, &glyphs[i], STYLE_USER, 0);
-    }
-}
-
-static void draw_input(struct tui *t, const struct input_picture *p)
-{
-    struct rect area = t->layout.input;
-    const char *text = input_text(), *prompt = input_prompt();
-    int indent = text_width(prompt, strlen(prompt));
-
-    canvas_fill(t->canvas, area, STYLE_TEXT);
-    for (int r = 0; r < area.rows && p->top + (size_t)r < p->n; r++) {
-        const struct input_row *row = &p->rows[p->top + (size_t)r];
-        int col = area.col + INPUT_MARGIN;
-        if (p->top + (size_t)r == 0)
-            canvas_text(t->canvas, area.row, col, area.cols - 1,
-                        t->focus == FOCUS_INPUT ? STYLE_ACCENT : STYLE_DIM, prompt);
-        draw_input_row(t->canvas, area.row + r, col + indent, area.cols - INPUT_MARGIN - indent,
-                       text + row->start, row->end - row->start);
-    }
-}
-
 /* ---- the transcript ------------------------------------------------------------------------- */
-
-static void draw_wrapped(struct canvas *c, struct rect area, enum style style, const char *text)
-{
-    struct wrap w;
-
-    wrap_init(&w, area.cols);
-    wrap_extend(&w, text, strlen(text));
-    for (size_t i = 0; i < w.n && (int)i < area.rows; i++) {
-        char *line = mem_strndup(text + w.rows[i].start, w.rows[i].end - w.rows[i].start);
-        canvas_text(c, area.row + (int)i, area.col, area.cols, style, line);
-        free(line);
-    }
-    wrap_done(&w);
-}
 
 static void draw_empty(struct tui *t)
 {
@@ -107,7 +30,7 @@ static void draw_empty(struct tui *t)
     text.rows = area.row + area.rows - text.row;
     if (text.cols < 8)
         return;
-    draw_wrapped(t->canvas, text, STYLE_DIM, empty_text);
+    tui_draw_wrapped(t->canvas, text, STYLE_DIM, empty_text);
     if (t->app->state != APP_LOADING || text.rows < 5)
         return;
     status_model_name(t->app, name, sizeof name);
@@ -211,58 +134,6 @@ static void draw_panel(struct tui *t, int64_t now)
     dice_draw(t->canvas, l->dice, t->app, l->large);
 }
 
-/* ---- the lines below ------------------------------------------------------------------------ */
-
-/* What is known of the token under the cursor. */
-static bool token_facts(struct tui *t, char *out, size_t size)
-{
-    size_t i, len;
-    char word[128], value[16];
-    const struct turn *turn = scrollback_cursor(&t->scrollback, &i);
-
-    if (turn == NULL || t->focus != FOCUS_TRANSCRIPT)
-        return false;
-    const struct answer_token *token = &turn->tokens[i];
-    const char *text = turn_token_text(turn, i, &len);
-    struct knobs knobs = turn->knobs;
-    for (size_t k = 0; k < turn->n_moves && turn->moves[k].n <= (int32_t)i; k++)
-        knobs.value[turn->moves[k].knob] = turn->moves[k].value;
-    app_visible_text(text, len, false, word, sizeof word);
-    size_t at = (size_t)snprintf(out, size, "%s  ", len > 0 ? word : "(part of a character)");
-    if (token->rank < 0)
-        at += (size_t)snprintf(out + at, size - at, "picked by hand");
-    else
-        at += (size_t)snprintf(out + at, size - at, "p %.1f %%  model %.1f %% (ln %.2f)  rank %d",
-                               100.0 * (double)token->p, 100.0 * exp((double)token->logprob),
-                               (double)token->logprob, (int)token->rank);
-    for (int k = 0; k < DESK_FADERS && at < size; k++) {
-        fader_value_text((enum knob)k, knobs.value[k], value);
-        at += (size_t)snprintf(out + at, size - at, "  %s %s", knob_traits[k].label, value);
-    }
-    return true;
-}
-
-static void draw_bottom(struct tui *t, int64_t now)
-{
-    const struct layout *l = &t->layout;
-    char facts[512];
-
-    if (l->hints.rows == 0)
-        return;
-    hints_draw(t->canvas, l->hints, t->app, t->focus);
-    if (l->message.row != l->hints.row)
-        canvas_fill(t->canvas, l->message, STYLE_TEXT);
-    bool asked = t->question != NULL;
-    if (asked || (token_facts(t, facts, sizeof facts) &&
-                  !message_draw(t->canvas, l->message, t->app, now))) {
-        canvas_fill(t->canvas, l->message, STYLE_TEXT);
-        canvas_text(t->canvas, l->message.row, l->message.col + 1, l->message.cols - 2,
-                    asked ? STYLE_WARNING : STYLE_MESSAGE, asked ? t->question : facts);
-        return;
-    }
-    message_draw(t->canvas, l->message, t->app, now);
-}
-
 /* ---- the frame ------------------------------------------------------------------------------ */
 
 struct rect tui_overlay_area(const struct tui *t)
@@ -283,7 +154,7 @@ static void lay_out(struct tui *t, struct input_picture *input)
     int rows, cols;
 
     terminal_size(&rows, &cols);
-    lay_input(t, input, cols);
+    tui_lay_input(input, cols);
     struct layout l = layout_compute(rows, cols, t->panel, (int)input->n);
     if (rows != t->canvas->rows || cols != t->canvas->cols) {
         canvas_resize(t->canvas, rows, cols);
@@ -292,6 +163,9 @@ static void lay_out(struct tui *t, struct input_picture *input)
     if (memcmp(&l, &t->layout, sizeof l) != 0)
         t->anew = true;
     t->layout = l;
+    if (t->notice_was_long)
+        t->anew = true;
+    t->notice_was_long = tui_notice_is_long(t);
     t->canvas->glyphs = t->glyphs;
     if (input->cursor_row >= (size_t)l.input.rows)
         input->top = input->cursor_row - (size_t)l.input.rows + 1;
@@ -316,6 +190,7 @@ void tui_draw(struct tui *t, int64_t now_ns)
     struct input_picture input = {.top = 0};
     struct app *app = t->app;
 
+    tui_choose_notice(t, now_ns);
     lay_out(t, &input);
     if (t->changed & CHANGE_PATH)
         scrollback_touch(&t->scrollback);
@@ -330,8 +205,8 @@ void tui_draw(struct tui *t, int64_t now_ns)
         if (t->matches != NULL)
             draw_matches(t);
     }
-    draw_bottom(t, now_ns);
-    draw_input(t, &input);
+    tui_draw_bottom(t);
+    tui_draw_input(t, &input);
     bool typing = t->focus == FOCUS_INPUT && t->overlay == OVERLAY_NONE && t->question == NULL;
     int row = t->layout.input.row + (int)(input.cursor_row - input.top);
     screen_flush(&t->screen, t->canvas, &t->styles, typing ? row : -1,

@@ -6,6 +6,7 @@
 #include "app/app.h"
 #include "config/theme.h"
 #include "tui/canvas.h"
+#include "tui/input.h"
 #include "tui/layout.h"
 #include "tui/page.h"
 #include "tui/picker.h"
@@ -45,6 +46,9 @@ struct tui {
     struct picker picker;
     char **matches; /* completions listed over the input, owned; NULL: none */
     size_t n_matches;
+    char notice[512]; /* what the message line shows; "" = nothing */
+    enum style notice_style;
+    bool notice_was_long; /* it stood over the transcript */
     const char *question; /* waits for one key; NULL: none */
 
     char typed[TYPED_MAX]; /* an exact value for the selected fader; "" = none */
@@ -67,6 +71,21 @@ void tui_copy_selection(struct tui *t);
 /* tui_draw.c */
 void tui_draw(struct tui *t, int64_t now_ns);
 struct rect tui_overlay_area(const struct tui *t);
+
+/* tui_lines.c */
+struct input_picture {
+    struct input_row rows[INPUT_ROWS_MAX];
+    size_t n, cursor_row, top;
+    int cursor_column;
+};
+enum { INPUT_MARGIN = 1 };
+void tui_lay_input(struct input_picture *p, int cols);
+void tui_draw_input(struct tui *t, const struct input_picture *p);
+void tui_choose_notice(struct tui *t, int64_t now_ns);
+bool tui_notice_is_long(const struct tui *t);
+void tui_draw_bottom(struct tui *t);
+/* A text wrapped into an area; returns how many rows it takes (c NULL: only counts). */
+int tui_draw_wrapped(struct canvas *c, struct rect area, enum style style, const char *text);
 
 /* tui_keys.c */
 void tui_events(void *view); /* takes all there are */

@@ -226,8 +226,7 @@ static void tell_selection(struct tui *t)
 {
     if (!t->selection_told)
         app_say(t->app, SAY_INFO,
-                "sent to the terminal's clipboard (it does not confirm); "
-                "Shift-drag (Option on a Mac) for the terminal's own selection");
+                "sent to the terminal; Shift-drag (Option on a Mac) for its own selection");
     t->selection_told = true;
 }
 

@@ -1,0 +1,175 @@
+/* The lines at the bottom: message, input, hints. */
+#include "config.h"
+
+#include "tui/tui_impl.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/marks.h"
+#include "base/mem.h"
+#include "tui/input.h"
+#include "tui/status.h"
+#include "tui/textwidth.h"
+
+/* ---- the input line ------------------------------------------------------------------------- */
+
+void tui_lay_input(struct input_picture *p, int cols)
+{
+    int width = cols - INPUT_MARGIN - 1;
+
+    p->n = input_layout(width > 1 ? width : 1, p->rows, INPUT_ROWS_MAX, &p->cursor_row,
+                        &p->cursor_column);
+    if (p->n > INPUT_ROWS_MAX)
+        p->n = INPUT_ROWS_MAX;
+}
+
+static void draw_input_row(struct canvas *c, int row, int col, int cols, const char *text,
+                           size_t len)
+{
+    struct glyph glyphs[GRAPHEME_GLYPHS];
+    struct grapheme g;
+    int used = 0;
+
+    for (size_t at = 0; at < len && used < cols; at += g.len) {
+        unsigned char byte = (unsigned char)text[at];
+        if (byte < 0x20 || byte == 0x7F) {
+            g.len = 1;
+            used += canvas_format(c, row, col + used, cols - used, STYLE_DIM, "^%c", byte ^ 0x40);
+            continue;
+        }
+        text_next(text + at, len - at, &g);
+        size_t n = text_glyphs(text + at, &g, glyphs);
+        for (size_t i = 0; i < n && used + glyphs[i].width <= cols; i++)
+            used += canvas_put(c, row, col + used, &glyphs[i], STYLE_USER, 0);
+    }
+}
+
+void tui_draw_input(struct tui *t, const struct input_picture *p)
+{
+    struct rect area = t->layout.input;
+    const char *text = input_text(), *prompt = input_prompt();
+    int indent = text_width(prompt, strlen(prompt));
+
+    canvas_fill(t->canvas, area, STYLE_TEXT);
+    for (int r = 0; r < area.rows && p->top + (size_t)r < p->n; r++) {
+        const struct input_row *row = &p->rows[p->top + (size_t)r];
+        int col = area.col + INPUT_MARGIN;
+        if (p->top + (size_t)r == 0)
+            canvas_text(t->canvas, area.row, col, area.cols - 1,
+                        t->focus == FOCUS_INPUT ? STYLE_ACCENT : STYLE_DIM, prompt);
+        draw_input_row(t->canvas, area.row + r, col + indent, area.cols - INPUT_MARGIN - indent,
+                       text + row->start, row->end - row->start);
+    }
+}
+
+/* ---- the message line ----------------------------------------------------------------------- */
+
+/* What is known of the token under the cursor. */
+static bool token_facts(struct tui *t, char *out, size_t size)
+{
+    size_t i, len;
+    char word[128], value[16];
+    const struct turn *turn = scrollback_cursor(&t->scrollback, &i);
+
+    if (turn == NULL || t->focus != FOCUS_TRANSCRIPT)
+        return false;
+    const struct answer_token *token = &turn->tokens[i];
+    const char *text = turn_token_text(turn, i, &len);
+    struct knobs knobs = turn->knobs;
+    for (size_t k = 0; k < turn->n_moves && turn->moves[k].n <= (int32_t)i; k++)
+        knobs.value[turn->moves[k].knob] = turn->moves[k].value;
+    app_visible_text(text, len, false, word, sizeof word);
+    size_t at = (size_t)snprintf(out, size, "%s  ", len > 0 ? word : "(part of a character)");
+    if (token->rank < 0)
+        at += (size_t)snprintf(out + at, size - at, "picked by hand");
+    else
+        at += (size_t)snprintf(out + at, size - at, "p %.1f %%  model %.1f %%  ln %.2f  rank %d",
+                               100.0 * (double)token->p, 100.0 * exp((double)token->logprob),
+                               (double)token->logprob, (int)token->rank);
+    for (int k = 0; k < DESK_FADERS && at < size; k++) {
+        fader_value_text((enum knob)k, knobs.value[k], value);
+        at += (size_t)snprintf(out + at, size - at, "%s%c%s", k == 0 ? "  " : " ",
+                               mark_letter((enum knob)k), value);
+    }
+    return true;
+}
+
+/* A question, else a message, else what is known of the token under the cursor. */
+void tui_choose_notice(struct tui *t, int64_t now_ns)
+{
+    const struct app *app = t->app;
+    static const enum style styles[] = {
+        [SAY_INFO] = STYLE_MESSAGE, [SAY_WARNING] = STYLE_WARNING, [SAY_ERROR] = STYLE_ERROR};
+
+    t->notice[0] = '\0';
+    t->notice_style = STYLE_MESSAGE;
+    if (t->question != NULL) {
+        snprintf(t->notice, sizeof t->notice, "%s", t->question);
+        t->notice_style = STYLE_WARNING;
+    } else if (app->message[0] != '\0' &&
+               (app->message_until_ns == 0 || now_ns < app->message_until_ns)) {
+        snprintf(t->notice, sizeof t->notice, "%s", app->message);
+        t->notice_style = styles[app->severity];
+    } else if (!token_facts(t, t->notice, sizeof t->notice)) {
+        t->notice[0] = '\0';
+    }
+}
+
+int tui_draw_wrapped(struct canvas *c, struct rect area, enum style style, const char *text)
+{
+    struct wrap w;
+
+    wrap_init(&w, area.cols);
+    wrap_extend(&w, text, strlen(text));
+    for (size_t i = 0; c != NULL && i < w.n && (int)i < area.rows; i++) {
+        char *line = mem_strndup(text + w.rows[i].start, w.rows[i].end - w.rows[i].start);
+        canvas_text(c, area.row + (int)i, area.col, area.cols, style, line);
+        free(line);
+    }
+    int rows = (int)w.n;
+    wrap_done(&w);
+    return rows;
+}
+
+/* A notice longer than its line takes the last rows of the region above the input. */
+static void draw_long_notice(struct tui *t)
+{
+    struct rect area = t->layout.transcript;
+    struct rect text = {0, 1, area.rows, t->layout.cols - 2};
+    int rows = tui_draw_wrapped(NULL, text, t->notice_style, t->notice);
+
+    rows = rows < area.rows ? rows : area.rows;
+    text.row = area.row + area.rows - rows;
+    text.rows = rows;
+    canvas_fill(t->canvas, (struct rect){text.row, 0, rows, t->layout.cols}, STYLE_TEXT);
+    tui_draw_wrapped(t->canvas, text, t->notice_style, t->notice);
+}
+
+/* Whether the notice must stand above the input: the next frame that needs less draws all. */
+bool tui_notice_is_long(const struct tui *t)
+{
+    return text_width(t->notice, strlen(t->notice)) > t->layout.message.cols - 2;
+}
+
+void tui_draw_bottom(struct tui *t)
+{
+    const struct layout *l = &t->layout;
+
+    if (l->hints.rows == 0)
+        return;
+    hints_draw(t->canvas, l->hints, t->app, t->focus);
+    if (l->message.row != l->hints.row)
+        canvas_fill(t->canvas, l->message, STYLE_TEXT);
+    if (t->notice[0] == '\0')
+        return;
+    if (tui_notice_is_long(t) && l->transcript.rows > 1) {
+        draw_long_notice(t);
+        return;
+    }
+    canvas_fill(t->canvas, l->message, STYLE_TEXT);
+    canvas_text_cut(t->canvas, l->message.row, l->message.col + 1, l->message.cols - 2,
+                    t->notice_style, t->notice);
+}
