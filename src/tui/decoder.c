@@ -207,7 +207,7 @@ static void finish_coded_key(struct decoder *d, int code, int mods, int64_t now_
     size_t n = 0;
 
     go_to(d, GROUND);
-    if (code <= 0 || code > 0x10FFFF)
+    if (code <= 0 || code > 0x10FFFF || (code >= 0xE000 && code <= 0xF8FF)) /* kitty's names of other keys */
         return;
     if (code == '\t' && (mods & KEYMOD_SHIFT)) {
         push_key(d, KEYS_BACKTAB, "\033[Z", 3, now_ns);

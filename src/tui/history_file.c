@@ -56,6 +56,7 @@ void history_file_add(const char *text)
     if (text[strspn(text, " \t\n")] == '\0' || (last != NULL && strcmp(last->line, text) == 0))
         return;
     add_history(text);
+    using_history(); /* "previous" is this one from here on */
     if (path != NULL)
         append_history(1, path);
 }

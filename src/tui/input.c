@@ -153,7 +153,10 @@ void input_close(void)
 
 const char *input_text(void)
 {
-    return rl_line_buffer != NULL ? rl_line_buffer : "";
+    if (rl_line_buffer == NULL)
+        return "";
+    rl_line_buffer[rl_end] = '\0'; /* not all of readline's commands do so */
+    return rl_line_buffer;
 }
 
 size_t input_cursor(void)
