@@ -41,7 +41,7 @@ static int wait_ms(int64_t due, int64_t now_ns, int timeout_ms)
 
 void app_poll(struct app *app, int timeout_ms)
 {
-    struct wake *wake = app->backend->wake;
+    const struct backend *backend = app->backend;
     int64_t now = clock_now_ns();
 
     app_expire_message(app, now);
@@ -52,11 +52,14 @@ void app_poll(struct app *app, int timeout_ms)
         {.fd = app->signal_fd, .events = POLLIN},
         {.fd = app->backend->wake_fd, .events = POLLIN},
     };
-    wake_arm(wake);
+    wake_arm(backend->wake);
     /* looked at once more after the arm: what came before it has not written to the pipe */
-    int wait = app_drain(app) ? 0 : wait_ms(due, clock_now_ns(), timeout_ms);
-    int n = poll(fds, sizeof fds / sizeof fds[0], wait);
-    wake_disarm(wake);
+    bool any = app_drain(app);
+    if (app->backend != backend)
+        return; /* a model that failed has given way to another: its pipe is gone */
+    int n = poll(fds, sizeof fds / sizeof fds[0],
+                 any ? 0 : wait_ms(due, clock_now_ns(), timeout_ms));
+    wake_disarm(backend->wake);
     if (n > 0 && fds[1].revents != 0 && app->signal_ready != NULL)
         app->signal_ready(app->ops_ctx);
     if (n > 0 && fds[0].revents != 0 && app->input_ready != NULL)
