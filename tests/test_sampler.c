@@ -33,6 +33,14 @@ static void run(struct sampler *s, const float *logits, const struct knobs *k,
     sampler_run(s, &in);
 }
 
+static void trace(struct sampler *s, int i, const float *logits, size_t n, double *after,
+                  uint8_t *kept)
+{
+    for (size_t id = 0; id < n; id++)
+        after[id] = (double)logits[id];
+    sampler_trace(s, i, after, kept);
+}
+
 /* Index of a stage in the order in which it ran. */
 static int stage_at(const struct sampler *s, enum stage stage)
 {
@@ -78,7 +86,7 @@ static void test_penalty_example(void **state)
 
     k.value[KNOB_REPETITION_PENALTY] = 1.2;
     run(s, logits, &k, seen, LEN(seen));
-    sampler_trace(s, 0, after, kept);
+    trace(s, 0, logits, 5, after, kept);
     assert_near(after[0], 3.3333, 0.0001); /* once, not three times */
     assert_near(after[1], 3.0, 1e-9);
     assert_near(after[4], -2.4, 1e-9);
@@ -97,12 +105,12 @@ static void test_temperature_examples(void **state)
 
     k.value[KNOB_TEMPERATURE] = 2;
     run(s, cities, &k, NULL, 0);
-    sampler_trace(s, 1, after, kept);
+    trace(s, 1, cities, 4, after, kept);
     for (int i = 0; i < 4; i++)
         assert_near(after[i], hot[i], 1e-7);
     k.value[KNOB_TEMPERATURE] = 0.5;
     run(s, cities, &k, NULL, 0);
-    sampler_trace(s, 1, after, kept);
+    trace(s, 1, cities, 4, after, kept);
     for (int i = 0; i < 4; i++)
         assert_near(after[i], cold[i], 1e-7);
     sampler_free(s);
@@ -319,13 +327,13 @@ static int32_t naive_draw(struct naive *t, const double *p, double u)
     return -1;
 }
 
-static void compare_stage(struct sampler *s, struct naive *t, int i, double *p)
+static void compare_stage(struct sampler *s, struct naive *t, int i, const float *raw, double *p)
 {
     double *logits = calloc((size_t)t->n, sizeof *logits);
     uint8_t *kept = calloc((size_t)t->n, 1);
     int32_t n = 0;
 
-    sampler_trace(s, i, logits, kept);
+    trace(s, i, raw, (size_t)t->n, logits, kept);
     for (int32_t id = 0; id < t->n; id++) {
         if (kept[id] != t->kept[id])
             fail_msg("stage %d (%s): token %d kept %d, should be %d", i,
@@ -430,7 +438,7 @@ static void compare_many(int32_t n_vocab, int rounds, double sd, float grain)
         run(s, logits, &k, context, LEN(context));
         for (int i = 0; i < STAGE_COUNT; i++) {
             naive_run(&t, logits, &k, context, LEN(context), i + 1);
-            compare_stage(s, &t, i, p);
+            compare_stage(s, &t, i, logits, p);
         }
         compare_survivors(s, &t, p);
         compare_draws(s, &t, logits, p);

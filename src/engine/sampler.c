@@ -43,7 +43,8 @@ struct sampler {
 
     /* the chain under way, and its result */
     bool listed;
-    bool weighed; /* `sum` and the weights fit the survivors and the temperature */
+    unsigned field_picks; /* draws from the field in this run */
+    bool weighed;         /* `sum` and the weights fit the survivors and the temperature */
     bool greedy;
     bool penalised; /* the penalty has had its turn */
     struct entry top;
@@ -54,6 +55,8 @@ struct sampler {
     struct sampler_stage stages[STAGE_COUNT];
     struct edge edges[STAGE_COUNT];
 };
+
+enum { FIELD_PICKS = 4 };
 
 static const struct entry everything = {-FLT_MAX, INT32_MAX};
 
@@ -371,6 +374,7 @@ void sampler_run(struct sampler *s, const struct sampler_input *in)
     next_stamp(s);
     memcpy(s->value, s->raw, s->n_padded * sizeof *s->value);
     s->listed = s->weighed = s->greedy = s->penalised = false;
+    s->field_picks = 0;
     s->top = s->raw_top;
     s->last = everything;
     s->divisor = 1;
@@ -425,13 +429,29 @@ struct sampler_draw sampler_look(struct sampler *s, int32_t id)
     return d;
 }
 
+/* Lays the whole field out as a list, with the weights that it has. */
+static void lay_out(struct sampler *s)
+{
+    s->n_list = order_top(&s->order, s->value, (size_t)s->alive, s->list);
+    for (size_t i = 0; i < s->n_list; i++)
+        s->share[i] = (double)s->weight[s->list[i].id];
+    s->listed = true;
+}
+
+int32_t sampler_pick_id(struct sampler *s, double u)
+{
+    const double target = u * s->sum.sum;
+
+    if (!s->listed && s->field_picks++ < FIELD_PICKS)
+        return order_find(&s->order, s->value, s->weight, target).id;
+    if (!s->listed)
+        lay_out(s); /* whoever draws this often is better off with a list */
+    return s->list[find_in_list(s, target)].id;
+}
+
 struct sampler_draw sampler_pick(struct sampler *s, double u)
 {
-    double target = u * s->sum.sum;
-
-    if (s->listed)
-        return sampler_look(s, s->list[find_in_list(s, target)].id);
-    return sampler_look(s, order_find(&s->order, s->value, s->weight, target).id);
+    return sampler_look(s, sampler_pick_id(s, u));
 }
 
 size_t sampler_survivors(struct sampler *s, struct sampler_candidate *out, size_t max)
@@ -493,7 +513,7 @@ void sampler_trace(struct sampler *s, int i, double *logits, uint8_t *kept)
     const struct edge *e = &s->edges[i];
 
     for (int32_t id = 0; id < s->n_vocab; id++) {
-        double v = (double)s->raw[id];
+        double v = logits[id];
         if (e->penalised && s->seen[id] == s->stamp)
             v = v < 0 ? v * s->penalty : v / s->penalty;
         logits[id] = v / e->divisor;

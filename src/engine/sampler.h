@@ -121,8 +121,9 @@ double sampler_entropy_model(const struct sampler *s);
 /* The stages in the order in which they ran: STAGE_COUNT of them. */
 const struct sampler_stage *sampler_stages(const struct sampler *s);
 
-/* The token on which `u` in [0, 1) falls. */
+/* The token on which `u` in [0, 1) falls, with its facts or without. */
 struct sampler_draw sampler_pick(struct sampler *s, double u);
+int32_t sampler_pick_id(struct sampler *s, double u);
 
 /* The facts of a given id (a picked candidate, a scored token). p is 0 when the chain cut it. */
 struct sampler_draw sampler_look(struct sampler *s, int32_t id);
@@ -133,8 +134,8 @@ size_t sampler_survivors(struct sampler *s, struct sampler_candidate *out, size_
 /* Writes up to `max` of those that `stage` cut, likeliest (raw) first; returns how many. */
 size_t sampler_cut(struct sampler *s, enum stage stage, struct sampler_candidate *out, size_t max);
 
-/* Logits [n_vocab] and survival [n_vocab] as they stood after stage number `i` of sampler_stages;
- * recomputed in f64, slow: for `fader sample`. */
+/* The logits and the survivors as they stood after stage number `i` of sampler_stages. `logits` [n_vocab]
+ * comes in as it was given to sampler_run, in f64; `kept` [n_vocab] is written. Slow: for `fader sample`. */
 void sampler_trace(struct sampler *s, int i, double *logits, uint8_t *kept);
 
 /* Uniform in [0, 1) of answer token `n`: counter-based, 53 bits, the same on every machine. */
