@@ -15,7 +15,7 @@
 #include "tiny_gguf.h"
 
 static char scratch[] = "/tmp/fader-gguf-XXXXXX";
-static char path[64];            /* of the file of the test at hand */
+static char path[64]; /* of the file of the test at hand */
 
 static int make_scratch(void **state)
 {
@@ -33,7 +33,7 @@ static int remove_scratch(void **state)
     return rmdir(scratch);
 }
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------------------------- */
 
 static void put(struct str *s, uint64_t value, size_t bytes)
 {
@@ -72,7 +72,7 @@ static void fill(struct str *s, size_t n)
         str_add_char(s, (char)n);
 }
 
-/* ---- what is read ----------------------------------------------------------------------------- */
+/* ---- what is read -------------------------------------------------------------------------- */
 
 static void test_values(void **state)
 {
@@ -158,10 +158,14 @@ static void test_integers(void **state)
         uint64_t raw;
         int64_t value;
     } cases[] = {
-        {GGUF_U8, 1, 0xFF, 255},          {GGUF_I8, 1, 0x80, -128},
-        {GGUF_U16, 2, 0xFFFF, 65535},     {GGUF_I16, 2, 0x8000, -32768},
-        {GGUF_U32, 4, 0xFFFFFFFF, 4294967295}, {GGUF_I32, 4, 0x80000000, INT32_MIN},
-        {GGUF_U64, 8, INT64_MAX, INT64_MAX},   {GGUF_I64, 8, 1ull << 63, INT64_MIN},
+        {GGUF_U8, 1, 0xFF, 255},
+        {GGUF_I8, 1, 0x80, -128},
+        {GGUF_U16, 2, 0xFFFF, 65535},
+        {GGUF_I16, 2, 0x8000, -32768},
+        {GGUF_U32, 4, 0xFFFFFFFF, 4294967295},
+        {GGUF_I32, 4, 0x80000000, INT32_MIN},
+        {GGUF_U64, 8, INT64_MAX, INT64_MAX},
+        {GGUF_I64, 8, 1ull << 63, INT64_MIN},
         {GGUF_U64, 8, UINT64_MAX, INT64_MAX},
     };
     struct error err;
@@ -227,7 +231,7 @@ static void test_tensors(void **state)
     gguf_close(g);
 }
 
-/* ---- refusals --------------------------------------------------------------------------------- */
+/* ---- refusals ------------------------------------------------------------------------------ */
 
 static void assert_refused(struct str *bytes, const char *why)
 {
@@ -296,7 +300,7 @@ static void test_keys(void **state)
     (void)state;
 
     put_head(&s, 3, 0, 1);
-    put(&s, UINT64_MAX, 8);      /* a key as long as can be said */
+    put(&s, UINT64_MAX, 8); /* a key as long as can be said */
     fill(&s, 16);
     assert_refused(&s, "cut off inside a key");
     start_key(&s, "", GGUF_U8);
@@ -313,7 +317,7 @@ static void test_keys(void **state)
     assert_refused(&s, "key k: its value goes beyond the end");
     start_key(&s, "k", GGUF_ARRAY);
     put(&s, GGUF_U32, 4);
-    put(&s, 1ull << 62, 8);      /* times four is nothing at all */
+    put(&s, 1ull << 62, 8); /* times four is nothing at all */
     fill(&s, 16);
     assert_refused(&s, "key k: its value goes beyond the end");
     start_key(&s, "k", GGUF_ARRAY);
@@ -411,7 +415,7 @@ static void test_bad_tensors(void **state)
     assert_refused(&s, "tensors t and u overlap");
 }
 
-/* ---- split sets ------------------------------------------------------------------------------- */
+/* ---- split sets ---------------------------------------------------------------------------- */
 
 static void add_split(struct tiny_writer *w, uint32_t number, uint32_t total)
 {
@@ -489,7 +493,7 @@ static void test_split(void **state)
     unlink(file);
 }
 
-/* ---- damage ----------------------------------------------------------------------------------- */
+/* ---- damage -------------------------------------------------------------------------------- */
 
 /* Opens the file at `path` as a model with its tokenizer; whatever happens, it must be orderly. */
 static bool try_model(const char *what)
@@ -566,7 +570,8 @@ static void test_mutated(void **state)
     bound_memory(true);
     for (int i = 0; i < 6000; i++) {
         random = random * 1664525 + 1013904223;
-        size_t at = (random >> 4) % (i % 2 == 0 ? 16384 : 1200); /* the header; its start more often */
+        size_t at =
+            (random >> 4) % (i % 2 == 0 ? 16384 : 1200); /* the header; its start more often */
         random = random * 1664525 + 1013904223;
         char byte = (char)(i % 3 == 0 ? bytes.data[at] ^ 1 << (random >> 29) : (int)(random >> 24));
         snprintf(what, sizeof what, "byte %zu changed to %d", at, byte);
@@ -577,11 +582,11 @@ static void test_mutated(void **state)
     bound_memory(false);
     close(fd);
     assert_true(try_model("as it was"));
-    assert_true(refused > 500);  /* the mutations reach what is checked */
+    assert_true(refused > 500); /* the mutations reach what is checked */
     str_done(&bytes);
 }
 
-/* ---- a file that shrinks under the map -------------------------------------------------------- */
+/* ---- a file that shrinks under the map ----------------------------------------------------- */
 
 static void test_shrinks(void **state)
 {

@@ -21,7 +21,7 @@ static int remove_scratch(void **state)
     return rmdir(scratch);
 }
 
-/* ---- the real model --------------------------------------------------------------------------- */
+/* ---- the real model ------------------------------------------------------------------------ */
 
 static void test_smollm2(void **state)
 {
@@ -65,7 +65,7 @@ static void test_smollm2(void **state)
     model_close(m);
 }
 
-/* ---- the ledger ------------------------------------------------------------------------------- */
+/* ---- the ledger ---------------------------------------------------------------------------- */
 
 static void test_ledger(void **state)
 {
@@ -84,7 +84,7 @@ static void test_ledger(void **state)
     assert_true(l.total_bytes == 4ull << (12 + 14 + 12 + 20));
 }
 
-/* ---- tiny ones -------------------------------------------------------------------------------- */
+/* ---- tiny ones ----------------------------------------------------------------------------- */
 
 /* Opens a tiny model under `name`; `err` says why not. */
 static struct model *open_tiny(const char *name, const struct tiny_gguf_options *o,
@@ -112,13 +112,18 @@ static void more_metadata(struct tiny_writer *w)
 
 static void test_tiny(void **state)
 {
-    static const uint32_t types[] = {QUANT_F32, QUANT_F16, QUANT_BF16, QUANT_Q8_0, QUANT_Q4_0, QUANT_Q4_1};
+    static const uint32_t types[] = {QUANT_F32,  QUANT_F16,  QUANT_BF16,
+                                     QUANT_Q8_0, QUANT_Q4_0, QUANT_Q4_1};
     struct error err;
     (void)state;
 
     for (size_t k = 0; k < sizeof types / sizeof types[0]; k++) {
-        struct tiny_gguf_options o = {.type = types[k], .untied = true, .biases = true, .rope_freqs = true,
-                                      .n_extra_tokens = 3, .more = more_metadata};
+        struct tiny_gguf_options o = {.type = types[k],
+                                      .untied = true,
+                                      .biases = true,
+                                      .rope_freqs = true,
+                                      .n_extra_tokens = 3,
+                                      .more = more_metadata};
         struct model *m = open_tiny("tiny.gguf", &o, &err);
         if (m == NULL)
             fail_msg("%s", err.text);
@@ -166,19 +171,19 @@ static void test_labels(void **state)
     }
 }
 
-/* ---- refusals --------------------------------------------------------------------------------- */
+/* ---- refusals ------------------------------------------------------------------------------ */
 
 /* A tiny model in which one thing was changed in place. */
 struct change {
-    const char *at;              /* a text in the file; what follows its end is changed */
-    size_t skip;                 /* so many bytes further */
-    uint32_t value;              /* to this */
-    const char *instead;         /* or, if not NULL: the text itself to this one, of one length */
-    const char *why;             /* what the error says */
+    const char *at;      /* a text in the file; what follows its end is changed */
+    size_t skip;         /* so many bytes further */
+    uint32_t value;      /* to this */
+    const char *instead; /* or, if not NULL: the text itself to this one, of one length */
+    const char *why;     /* what the error says */
 };
 
-/* A key's value follows four bytes of type; a tensor's name is followed by its number of dimensions, two
- * of them, and its type. */
+/* A key's value follows four bytes of type; a tensor's name is followed by its number of
+ * dimensions, two of them, and its type. */
 enum { VALUE = 4, DIM0 = 4, DIM1 = 12, TYPE = 20 };
 
 static char *find(struct str *bytes, const char *text)
@@ -219,28 +224,40 @@ static void test_refusals(void **state)
 {
     static const struct change changes[] = {
         {"blk.1.attn_q.weight", TYPE, 14, NULL, "rows of 64 elements are not whole blocks of Q6_K"},
-        {"blk.1.attn_q.weight", TYPE, 6, NULL, "tensor blk.1.attn_q.weight: type Q5_0 is not supported yet"},
-        {"blk.1.attn_q.weight", TYPE, 4, NULL, "tensor blk.1.attn_q.weight: no type has the number 4"},
-        {"output_norm.weight", 12, QUANT_F16, NULL, "tensor output_norm.weight: a vector must be F32"},
-        {"blk.1.attn_k.weight", 0, 0, "blk.1.attn_x.weight", "tensor blk.1.attn_k.weight is missing"},
+        {"blk.1.attn_q.weight", TYPE, 6, NULL,
+         "tensor blk.1.attn_q.weight: type Q5_0 is not supported yet"},
+        {"blk.1.attn_q.weight", TYPE, 4, NULL,
+         "tensor blk.1.attn_q.weight: no type has the number 4"},
+        {"output_norm.weight", 12, QUANT_F16, NULL,
+         "tensor output_norm.weight: a vector must be F32"},
+        {"blk.1.attn_k.weight", 0, 0, "blk.1.attn_x.weight",
+         "tensor blk.1.attn_k.weight is missing"},
         {"token_embd.weight", 0, 0, "token_embq.weight", "tensor token_embd.weight is missing"},
-        {"blk.0.ffn_up.weight", DIM1, 64, NULL, "tensor blk.0.ffn_up.weight: 64 x 64 where 64 x 96 belongs"},
-        {"blk.0.ffn_up.weight", DIM0, 32, NULL, "tensor blk.0.ffn_up.weight: 32 x 96 where 64 x 96 belongs"},
+        {"blk.0.ffn_up.weight", DIM1, 64, NULL,
+         "tensor blk.0.ffn_up.weight: 64 x 64 where 64 x 96 belongs"},
+        {"blk.0.ffn_up.weight", DIM0, 32, NULL,
+         "tensor blk.0.ffn_up.weight: 32 x 96 where 64 x 96 belongs"},
         {"llama.block_count", VALUE, 3, NULL, "tensor blk.2.attn_norm.weight is missing"},
         {"llama.block_count", VALUE, 0, NULL, "llama.block_count: 0 is not within 1 - 4096"},
-        {"llama.block_count", VALUE, 0xFFFFFFFF, NULL, "llama.block_count: 4294967295 is not within"},
+        {"llama.block_count", VALUE, 0xFFFFFFFF, NULL,
+         "llama.block_count: 4294967295 is not within"},
         {"llama.embedding_length", VALUE, 65, NULL, "tensor token_embd.weight: 64 x"},
-        {"llama.attention.head_count", VALUE, 3, NULL, "3 heads are not a multiple of 2 key-value heads"},
+        {"llama.attention.head_count", VALUE, 3, NULL,
+         "3 heads are not a multiple of 2 key-value heads"},
         {"llama.attention.head_count", VALUE, 0, NULL, "head_count: 0 is not within"},
         {"llama.attention.head_count_kv", VALUE, 0, NULL, "head_count_kv: 0 is not within"},
         {"llama.attention.key_length", VALUE, 15, NULL, "heads of 15 dimensions"},
         {"llama.attention.value_length", VALUE, 32, NULL, "keys of 16 and values of 32 dimensions"},
-        {"llama.rope.dimension_count", VALUE, 18, NULL, "18 of a head's 16 dimensions are to be rotated"},
-        {"llama.rope.dimension_count", VALUE, 7, NULL, "7 of a head's 16 dimensions are to be rotated"},
-        {"llama.rope.freq_base", VALUE, 0x7FC00000, NULL, "llama.rope.freq_base: nan is not within"},
+        {"llama.rope.dimension_count", VALUE, 18, NULL,
+         "18 of a head's 16 dimensions are to be rotated"},
+        {"llama.rope.dimension_count", VALUE, 7, NULL,
+         "7 of a head's 16 dimensions are to be rotated"},
+        {"llama.rope.freq_base", VALUE, 0x7FC00000, NULL,
+         "llama.rope.freq_base: nan is not within"},
         {"llama.context_length", VALUE, 0, NULL, "llama.context_length: 0 is not within"},
         {"llama.block_count", 0, 0, "llama.block_xxxxx", "key llama.block_count is missing"},
-        {"general.architecture", 0, 0, "general.architectura", "key general.architecture is missing"},
+        {"general.architecture", 0, 0, "general.architectura",
+         "key general.architecture is missing"},
     };
     struct tiny_gguf_options o = {.n_layer = 2};
     (void)state;
@@ -308,9 +325,12 @@ static void test_unknown_architecture(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_smollm2),      cmocka_unit_test(test_ledger),
-        cmocka_unit_test(test_tiny),         cmocka_unit_test(test_labels),
-        cmocka_unit_test(test_refusals),     cmocka_unit_test(test_refused_kinds),
+        cmocka_unit_test(test_smollm2),
+        cmocka_unit_test(test_ledger),
+        cmocka_unit_test(test_tiny),
+        cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_refused_kinds),
         cmocka_unit_test(test_unknown_architecture),
     };
 

@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "engine/quant.h"
 
-/* ---- half precision --------------------------------------------------------------------------- */
+/* ---- half precision ------------------------------------------------------------------------ */
 
 /* What the standard says a half is worth. */
 static double worth(uint16_t half)
@@ -59,9 +59,11 @@ static void check_rounding(float value)
 
 static void test_f16_rounding(void **state)
 {
-    static const float corners[] = {0.0f, -0.0f, 0x1p-24f, 0x1p-25f, 0x1.000002p-25f, 0x1p-26f, 0x1.8p-24f,
-                                    0x1.ffcp-15f, 0x1.ffep-15f, 0x1p-14f, 65504, 65519.996f, 65520, 1e30f,
-                                    1.00048828125f, 1.00146484375f, 0x1p-149f, 2049, 2051};
+    static const float corners[] = {
+        0.0f,           -0.0f,      0x1p-24f,     0x1p-25f,     0x1.000002p-25f,
+        0x1p-26f,       0x1.8p-24f, 0x1.ffcp-15f, 0x1.ffep-15f, 0x1p-14f,
+        65504,          65519.996f, 65520,        1e30f,        1.00048828125f,
+        1.00146484375f, 0x1p-149f,  2049,         2051};
     uint32_t bits = 12345;
     (void)state;
 
@@ -105,7 +107,7 @@ static void test_bf16(void **state)
     assert_int_equal(quant_f32_to_bf16(0x1.fffffep127f), 0x7F80);
 }
 
-/* ---- the table -------------------------------------------------------------------------------- */
+/* ---- the table ----------------------------------------------------------------------------- */
 
 static cJSON *read_goldens(void)
 {
@@ -135,7 +137,8 @@ static void test_table(void **state)
     (void)state;
 
     assert_true(cJSON_GetArraySize(cJSON_GetObjectItem(goldens, "sizes")) > 25);
-    cJSON_ArrayForEach(one, cJSON_GetObjectItem(goldens, "sizes")) {
+    cJSON_ArrayForEach(one, cJSON_GetObjectItem(goldens, "sizes"))
+    {
         const struct quant_traits *t = quant_find((uint32_t)number(one, "id"));
         assert_non_null(t);
         assert_int_equal(t->id, number(one, "id"));
@@ -159,15 +162,18 @@ static void test_values(void **state)
     (void)state;
 
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(goldens, "rows")), 5);
-    cJSON_ArrayForEach(row, cJSON_GetObjectItem(goldens, "rows")) {
+    cJSON_ArrayForEach(row, cJSON_GetObjectItem(goldens, "rows"))
+    {
         const struct quant_traits *t = quant_find((uint32_t)number(row, "id"));
         const char *hex = cJSON_GetObjectItem(row, "bytes")->valuestring;
         size_t n = strlen(hex) / 2, i = 0;
         assert_int_equal(n, quant_row_bytes(t, 64));
         for (size_t k = 0; k < n; k++)
-            bytes[k + 1] = (unsigned char)strtoul((char[]){hex[2 * k], hex[2 * k + 1], '\0'}, NULL, 16);
+            bytes[k + 1] =
+                (unsigned char)strtoul((char[]){hex[2 * k], hex[2 * k + 1], '\0'}, NULL, 16);
         t->dequantize_row(bytes + 1, got, 64); /* at an odd address */
-        cJSON_ArrayForEach(value, cJSON_GetObjectItem(row, "values")) {
+        cJSON_ArrayForEach(value, cJSON_GetObjectItem(row, "values"))
+        {
             if ((double)got[i] != value->valuedouble)
                 fail_msg("%s[%zu]: %.9g, not %.9g", t->name, i, (double)got[i], value->valuedouble);
             i++;
@@ -179,8 +185,10 @@ static void test_values(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_f16_every_value), cmocka_unit_test(test_f16_rounding),
-        cmocka_unit_test(test_bf16),            cmocka_unit_test(test_table),
+        cmocka_unit_test(test_f16_every_value),
+        cmocka_unit_test(test_f16_rounding),
+        cmocka_unit_test(test_bf16),
+        cmocka_unit_test(test_table),
         cmocka_unit_test(test_values),
     };
 

@@ -8,7 +8,7 @@
 #include "chat/template.h"
 #include "tiny_gguf.h"
 
-/* ---- messages --------------------------------------------------------------------------------- */
+/* ---- messages ------------------------------------------------------------------------------ */
 
 static void test_messages(void **state)
 {
@@ -33,7 +33,7 @@ static void test_messages(void **state)
     assert_int_equal(role_find("tool"), -1);
 }
 
-/* ---- goldens ---------------------------------------------------------------------------------- */
+/* ---- goldens ------------------------------------------------------------------------------- */
 
 static cJSON *read_goldens(void)
 {
@@ -69,9 +69,8 @@ static void compare(const struct template_choice *choice, const cJSON *one, cons
     struct str out = STR_INIT;
     const cJSON *m;
 
-    cJSON_ArrayForEach(m, cJSON_GetObjectItem(one, "messages"))
-        message_list_add(&list, (enum role)role_find(text_of(m, "role")), text_of(m, "content"),
-                         NULL, 0);
+    cJSON_ArrayForEach(m, cJSON_GetObjectItem(one, "messages")) message_list_add(
+        &list, (enum role)role_find(text_of(m, "role")), text_of(m, "content"), NULL, 0);
     template_render(choice, &list, cJSON_IsTrue(cJSON_GetObjectItem(one, "open")), &r);
     join(&r, &out);
     if (strcmp(str_text(&out), text_of(one, "expected")) != 0)
@@ -89,7 +88,8 @@ static void test_goldens(void **state)
     (void)state;
 
     assert_true(cJSON_GetArraySize(goldens) > 12);
-    cJSON_ArrayForEach(tmpl, goldens) {
+    cJSON_ArrayForEach(tmpl, goldens)
+    {
         struct template_choice choice = template_choose(text_of(tmpl, "jinja"), NULL);
         assert_true(choice.recognised);
         assert_string_equal(template_name(choice.tmpl), text_of(tmpl, "family"));
@@ -106,8 +106,9 @@ static void test_default_system(void **state)
 
     struct template_choice choice =
         template_choose(text_of(cJSON_GetArrayItem(goldens, 0), "jinja"), NULL);
-    assert_string_equal(choice.default_system, "You are a helpful AI assistant named SmolLM, trained"
-                                               " by Hugging Face");
+    assert_string_equal(choice.default_system,
+                        "You are a helpful AI assistant named SmolLM, trained"
+                        " by Hugging Face");
     choice = template_choose("{{ '<|im_start|>system\\n' + text + '<|im_end|>' }}", NULL);
     assert_string_equal(choice.default_system, "");
     choice = template_choose("<|im_start|>system\n{{ text }}<|im_end|>", NULL);
@@ -135,19 +136,24 @@ static void test_long_default(void **state)
         choice = template_choose(str_text(&jinja), NULL);
         assert_true(choice.recognised);
         /* none rather than half of it */
-        assert_int_equal(strlen(choice.default_system), len < sizeof choice.default_system ? len : 0);
+        assert_int_equal(strlen(choice.default_system),
+                         len < sizeof choice.default_system ? len : 0);
         str_done(&jinja);
     }
 }
 
-/* ---- recognising ------------------------------------------------------------------------------ */
+/* ---- recognising --------------------------------------------------------------------------- */
 
 static void test_unrecognised(void **state)
 {
     static const char *const others[] = {
-        "", "{{ messages }}", "<|im_start|>user<|im_sep|>x<|im_end|>", "GPT4 Correct User: ",
+        "",
+        "{{ messages }}",
+        "<|im_start|>user<|im_sep|>x<|im_end|>",
+        "GPT4 Correct User: ",
         /* Falcon 3: near to Zephyr, but no end token after the user */
-        ("{{ '<|system|>\n' + message['content'] + '\n' }}{{ '<|user|>\n' + message['content'] + '\n' }}"
+        ("{{ '<|system|>\n' + message['content'] + '\n' }}{{ '<|user|>\n' + message['content'] + "
+         "'\n' }}"
          "{{ '<|assistant|>\n' + message['content'] + eos_token }}"),
         "{{ '<|' + message['role'] + '|>' + message['content'] + '<|end|>' }}{{ '<|assistant|>' }}",
     };
@@ -190,7 +196,7 @@ static void test_stand_in(void **state)
     unlink(path);
 }
 
-/* ---- spans ------------------------------------------------------------------------------------ */
+/* ---- spans --------------------------------------------------------------------------------- */
 
 static void test_spans(void **state)
 {
@@ -222,9 +228,9 @@ static void test_spans(void **state)
 /* The tokens that a cache holds after an answer must begin the next rendering. */
 static void test_prefix_is_kept(void **state)
 {
-    static const char *const families[] = {"chatml", "llama2", "llama3", "gemma", "phi3", "zephyr",
-                                           "mistral", "mistral-v1", "mistral-v3", "mistral-v7",
-                                           "plain"};
+    static const char *const families[] = {"chatml",     "llama2",     "llama3",  "gemma",
+                                           "phi3",       "zephyr",     "mistral", "mistral-v1",
+                                           "mistral-v3", "mistral-v7", "plain"};
     int32_t ids[] = {5};
     (void)state;
 

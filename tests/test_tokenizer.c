@@ -9,7 +9,7 @@
 #include "engine/tokenizer_impl.h"
 #include "tiny_gguf.h"
 
-/* ---- making tokenizers ------------------------------------------------------------------------ */
+/* ---- making tokenizers --------------------------------------------------------------------- */
 
 static char scratch[] = "/tmp/fader-tokenizer-XXXXXX";
 
@@ -48,8 +48,8 @@ struct by_hand {
     const char *merges[24];
     const char *pre;
     bool no_merges, add_bos;
-    int32_t bos;                 /* 0: none */
-    size_t short_kinds;          /* leave so many token types out */
+    int32_t bos;        /* 0: none */
+    size_t short_kinds; /* leave so many token types out */
 };
 
 static size_t count(const char *const *texts)
@@ -174,7 +174,7 @@ static struct tokenizer *with_pre(const char *model, const char *pre)
     return t;
 }
 
-/* ---- encoding in a line ----------------------------------------------------------------------- */
+/* ---- encoding in a line -------------------------------------------------------------------- */
 
 static struct span as_text(const char *text)
 {
@@ -247,7 +247,7 @@ static void assert_comes_back(const struct tokenizer *t, const char *bytes, size
     str_done(&out);
 }
 
-/* ---- goldens ---------------------------------------------------------------------------------- */
+/* ---- goldens ------------------------------------------------------------------------------- */
 
 static cJSON *read_goldens(void)
 {
@@ -300,8 +300,7 @@ static void test_goldens(void **state)
     assert_true(cJSON_GetArraySize(cases) > 250);
     for (size_t i = 0; i < sizeof pres / sizeof pres[0]; i++) {
         struct tokenizer *t = with_pre(model, pres[i]);
-        cJSON_ArrayForEach(one, cases)
-            compare_golden(t, one, pres[i], SPAN_TEXT);
+        cJSON_ArrayForEach(one, cases) compare_golden(t, one, pres[i], SPAN_TEXT);
         tokenizer_free(t);
     }
     cJSON_Delete(goldens);
@@ -318,7 +317,8 @@ static void test_golden_specials(void **state)
         skip();
     cJSON *goldens = read_goldens();
     struct tokenizer *t = with_pre(model, "smollm");
-    cJSON_ArrayForEach(one, cJSON_GetObjectItem(goldens, "cases")) {
+    cJSON_ArrayForEach(one, cJSON_GetObjectItem(goldens, "cases"))
+    {
         bool differs = cJSON_HasObjectItem(one, "special");
         n_special += differs;
         compare_golden(t, one, differs ? "special" : "smollm", SPAN_MARKUP);
@@ -334,7 +334,7 @@ static void test_golden_specials(void **state)
     cJSON_Delete(goldens);
 }
 
-/* ---- words ------------------------------------------------------------------------------------ */
+/* ---- words --------------------------------------------------------------------------------- */
 
 static void add_word(void *ctx, const char *word, size_t len)
 {
@@ -370,15 +370,21 @@ static void test_words(void **state)
     assert_words("llama-bpe", "(foo)!\n", "(foo|)!\n");
     assert_words("qwen2", "I'll 123", "I|'ll| |1|2|3");
     assert_words("default", "a+b= 1234", "a|+|b|=| |123|4");
-    assert_words("gpt-2", "a\xff" "b \xe4\xbd", "a|\xff|b| |\xe4\xbd");
-    assert_words("gpt-2", "a\xe1\xa0\x8e" "b", "a|\xe1\xa0\x8e|b"); /* U+180E is no space */
+    assert_words("gpt-2",
+                 "a\xff"
+                 "b \xe4\xbd",
+                 "a|\xff|b| |\xe4\xbd");
+    assert_words("gpt-2",
+                 "a\xe1\xa0\x8e"
+                 "b",
+                 "a|\xe1\xa0\x8e|b"); /* U+180E is no space */
     assert_words("gpt-2", "a \xc2\x85 b", "a| \xc2\x85| b");
     assert_words("gpt-2", "", "");
     assert_null(pre_tokenizer_find("smol", 4));
     assert_null(pre_tokenizer_find("", 0));
 }
 
-/* ---- merges ----------------------------------------------------------------------------------- */
+/* ---- merges -------------------------------------------------------------------------------- */
 
 static void test_merges(void **state)
 {
@@ -389,17 +395,24 @@ static void test_merges(void **state)
     (void)state;
 
     t = by_hand(&v);
-    assert_string_equal(text_pieces(t, "abc"), "abc");        /* b c first, then a bc */
+    assert_string_equal(text_pieces(t, "abc"), "abc"); /* b c first, then a bc */
     assert_string_equal(text_pieces(t, "abd"), "ab|d");
     assert_string_equal(text_pieces(t, "aaaaaaa"), "aaaa|aa|a"); /* the leftmost of equals */
-    assert_string_equal(text_pieces(t, "bcd"), "bc|d");        /* the better rank, not the longer way */
+    assert_string_equal(text_pieces(t, "bcd"), "bc|d"); /* the better rank, not the longer way */
     assert_string_equal(text_pieces(t, "xyz"), "x|y|z");
     tokenizer_free(t);
 
-    v.merges[0] = "x y";                                       /* whose sum is no token */
+    v.merges[0] = "a b";
+    v.merges[1] = "b c";
+    v.merges[2] = "a b"; /* again: the better place counts */
+    t = by_hand(&v);
+    assert_string_equal(text_pieces(t, "abcd"), "ab|cd");
+    tokenizer_free(t);
+
+    v.merges[0] = "x y"; /* whose sum is no token */
     t = by_hand(&v);
     assert_string_equal(text_pieces(t, "xy"), "x|y");
-    assert_string_equal(text_pieces(t, "abc"), "ab|c");
+    assert_string_equal(text_pieces(t, "abc"), "a|bc");
     tokenizer_free(t);
 }
 
@@ -417,7 +430,7 @@ static void test_whole_words(void **state)
     tokenizer_free(t);
 }
 
-/* ---- special tokens --------------------------------------------------------------------------- */
+/* ---- special tokens ------------------------------------------------------------------------ */
 
 static void test_specials(void **state)
 {
@@ -441,20 +454,20 @@ static void test_specials(void **state)
     assert_string_equal(text_pieces(t, "<|im_end|>"), "<|||i|m|_|e|n|d|||>");
     assert_string_equal(markup_pieces(t, "<|im_end|>"), "<|im_end|>");
 
-    spans[0] = as_markup("<");                                 /* no token half trusted */
+    spans[0] = as_markup("<"); /* no token half trusted */
     spans[1] = as_text("s>");
     assert_string_equal(pieces(t, spans, 2, 0), "<|s|>");
     spans[0] = as_text("<s");
     spans[1] = as_markup(">");
     assert_string_equal(pieces(t, spans, 2, 0), "<|s|>");
-    spans[0] = as_markup("<s");                                /* but two spans of markup are one */
+    spans[0] = as_markup("<s"); /* but two spans of markup are one */
     spans[1] = as_markup(">");
     assert_string_equal(pieces(t, spans, 2, 0), "<s>");
-    spans[0] = as_markup("<s>h");                              /* and a word crosses */
+    spans[0] = as_markup("<s>h"); /* and a word crosses */
     spans[1] = as_text("e<s>");
     spans[2] = as_markup("<s>>");
     assert_string_equal(pieces(t, spans, 3, 0), "<s>|he|<|s|>|<s>>");
-    spans[2] = as_markup("<s>");                               /* not even its longer kin */
+    spans[2] = as_markup("<s>"); /* not even its longer kin */
     spans[3] = as_text(">");
     assert_string_equal(pieces(t, spans, 4, 0), "<s>|he|<|s|>|<s>|>");
 
@@ -484,8 +497,8 @@ static void test_tokens_span(void **state)
 
 static void test_bos(void **state)
 {
-    struct by_hand v = {.extra = {"<s>"}, .kinds = {TOKEN_CONTROL}, .pre = "gpt-2", .bos = 256,
-                        .add_bos = true};
+    struct by_hand v = {
+        .extra = {"<s>"}, .kinds = {TOKEN_CONTROL}, .pre = "gpt-2", .bos = 256, .add_bos = true};
     struct span spans[2];
     (void)state;
 
@@ -505,13 +518,13 @@ static void test_bos(void **state)
     assert_string_equal(pieces(t, spans, 1, TOKENIZE_BOS), "h|i");
     tokenizer_free(t);
 
-    v.pre = "llama-bpe";                                       /* adds it where the file is silent */
+    v.pre = "llama-bpe"; /* adds it where the file is silent */
     t = by_hand(&v);
     assert_string_equal(pieces(t, spans, 1, TOKENIZE_BOS), "<s>|h|i");
     tokenizer_free(t);
 }
 
-/* ---- any bytes -------------------------------------------------------------------------------- */
+/* ---- any bytes ----------------------------------------------------------------------------- */
 
 static void test_round_trip(void **state)
 {
@@ -533,7 +546,8 @@ static void test_round_trip(void **state)
             size_t n = (random >> 8) % sizeof bytes;
             for (size_t i = 0; i < n; i++) {
                 random = random * 1664525 + 1013904223;
-                bytes[i] = (random & 0x100) != 0 ? (char)(random >> 24) : " ab1'\n\xe4\xff"[random >> 29];
+                bytes[i] =
+                    (random & 0x100) != 0 ? (char)(random >> 24) : " ab1'\n\xe4\xff"[random >> 29];
             }
             random = random * 1664525 + 1013904223;
             assert_comes_back(t, bytes, n);
@@ -581,13 +595,15 @@ static void test_missing_bytes(void **state)
     const struct tokenizer *t = model_tokenizer(m, &err);
     assert_non_null(t);
     assert_ptr_equal(t, model_tokenizer(m, &err)); /* built once */
-    assert_string_equal(text_pieces(t, "a\xff" "b\x04"), "a|b"); /* it has no 0xFF and no 0x04 */
+    assert_string_equal(text_pieces(t, "a\xff"
+                                       "b\x04"),
+                        "a|b"); /* it has no 0xFF and no 0x04 */
     assert_comes_back(t, "caf\xc3\xa9 \xe4\xbd\xa0\r\n \xe4\xbd", 14);
     assert_int_equal(tokenizer_eos(t), 2);
     model_close(m);
 }
 
-/* ---- punctuation ------------------------------------------------------------------------------ */
+/* ---- punctuation --------------------------------------------------------------------------- */
 
 static bool exempt(const struct tokenizer *t, const char *text)
 {
@@ -600,12 +616,15 @@ static bool exempt(const struct tokenizer *t, const char *text)
 
 static void test_punctuation(void **state)
 {
-    static const struct by_hand v = {
-        .extra = {"<s>", "\xc3\xa2\xc4\xa2\xc4\xb0" /* e2 80 8e */, "\xc3\xa3\xc4\xa2\xc4\xa4" /* 。*/,
-                  "\xc4\xa0,", "\xc4\xa0" "a", "\xc3\xa4\xc2\xbd\xc5\x82" /* 你 */, "\xc4\xa0\xc3\xa4",
-                  "a\xc3\xa4", "\xc3\x8c\xc4\xa3" /* a combining mark */},
-        .kinds = {TOKEN_CONTROL},
-        .pre = "gpt-2"};
+    static const struct by_hand v = {.extra = {"<s>", "\xc3\xa2\xc4\xa2\xc4\xb0" /* e2 80 8e */,
+                                               "\xc3\xa3\xc4\xa2\xc4\xa4" /* 。*/, "\xc4\xa0,",
+                                               "\xc4\xa0"
+                                               "a",
+                                               "\xc3\xa4\xc2\xbd\xc5\x82" /* 你 */,
+                                               "\xc4\xa0\xc3\xa4", "a\xc3\xa4",
+                                               "\xc3\x8c\xc4\xa3" /* a combining mark */},
+                                     .kinds = {TOKEN_CONTROL},
+                                     .pre = "gpt-2"};
     (void)state;
 
     struct tokenizer *t = by_hand(&v);
@@ -615,7 +634,7 @@ static void test_punctuation(void **state)
     assert_true(exempt(t, "<s>"));
     assert_true(exempt(t, "\xe3\x80\x82"));
     assert_true(exempt(t, " ,"));
-    assert_true(exempt(t, "\xe4"));       /* part of a character */
+    assert_true(exempt(t, "\xe4")); /* part of a character */
     assert_true(exempt(t, " \xe4"));
     assert_false(exempt(t, "\xe2\x80\x8e")); /* Cf is not among them */
     assert_false(exempt(t, "a\xe4"));
@@ -627,7 +646,7 @@ static void test_punctuation(void **state)
     tokenizer_free(t);
 }
 
-/* ---- refusals --------------------------------------------------------------------------------- */
+/* ---- refusals ------------------------------------------------------------------------------ */
 
 static void assert_refused(const struct by_hand *v, const char *why)
 {
@@ -693,7 +712,9 @@ static void test_other_kinds(void **state)
 static void test_strange_ids(void **state)
 {
     static const struct by_hand v = {.extra = {"\xe4\xbd\xa0" /* not of the alphabet */, ""},
-                                     .pre = "gpt-2", .bos = 1000000, .add_bos = true};
+                                     .pre = "gpt-2",
+                                     .bos = 1000000,
+                                     .add_bos = true};
     size_t len = 7;
     struct span span = as_text("\xe4\xbd\xa0");
     (void)state;
@@ -709,9 +730,10 @@ static void test_strange_ids(void **state)
     tokenizer_free(t);
 }
 
-/* ---- detokenizing ----------------------------------------------------------------------------- */
+/* ---- detokenizing -------------------------------------------------------------------------- */
 
-static void push(struct detokenizer *d, const char *bytes, const char *wanted, const char *wanted_raw)
+static void push(struct detokenizer *d, const char *bytes, const char *wanted,
+                 const char *wanted_raw)
 {
     struct str out = STR_INIT, raw = STR_INIT;
 
@@ -735,7 +757,8 @@ static void test_detokenizer(void **state)
     push(&d, "\x91", "", "");
     push(&d, "\x8b!", "\xf0\x9f\x91\x8b!", "");
     push(&d, "\xe4", "", "");
-    push(&d, "x", "\xef\xbf\xbdx", "\xe4x");  /* it will not be completed: said at once, bytes kept */
+    push(&d, "x", "\xef\xbf\xbdx",
+         "\xe4x"); /* it will not be completed: said at once, bytes kept */
     push(&d, "\xff", "\xef\xbf\xbd", "\xff");
     push(&d, "ok\xe4\xbd", "ok", "");
     push(&d, NULL, "\xef\xbf\xbd", "\xe4\xbd");

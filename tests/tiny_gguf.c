@@ -11,7 +11,7 @@
 #include "base/utf8.h"
 #include "engine/gguf.h"
 
-/* ---- any file --------------------------------------------------------------------------------- */
+/* ---- any file ------------------------------------------------------------------------------ */
 
 static void add_u32(struct str *s, uint32_t value)
 {
@@ -127,7 +127,7 @@ bool tiny_save(const char *path, const struct str *bytes)
     return fclose(f) == 0 && ok;
 }
 
-/* ---- random weights --------------------------------------------------------------------------- */
+/* ---- random weights ------------------------------------------------------------------------ */
 
 struct maker {
     const struct tiny_gguf_options *o;
@@ -263,7 +263,7 @@ static void add_tensors(struct maker *m)
         add_layer(m, i);
 }
 
-/* ---- the vocabulary --------------------------------------------------------------------------- */
+/* ---- the vocabulary ------------------------------------------------------------------------ */
 
 void tiny_byte_text(unsigned byte, char out[4])
 {
@@ -277,12 +277,13 @@ void tiny_byte_text(unsigned byte, char out[4])
     out[utf8_encode(c, out)] = '\0';
 }
 
-static const char words[] = "the and of to in is that it was for on as with he be at by this had not are "
-                            "but from or have an they which one you were all her she there would their "
-                            "rain tin roof poem Paris France capital one two three";
+static const char words[] =
+    "the and of to in is that it was for on as with he be at by this had not are "
+    "but from or have an they which one you were all her she there would their "
+    "rain tin roof poem Paris France capital one two three";
 
 struct vocabulary {
-    char **tokens, **merges;     /* owned */
+    char **tokens, **merges; /* owned */
     int32_t *kinds;
     size_t n, cap, cap_kinds, n_merges, cap_merges;
 };
@@ -380,7 +381,7 @@ static void add_vocabulary(struct maker *m)
     free(v.kinds);
 }
 
-/* ---- the model -------------------------------------------------------------------------------- */
+/* ---- the model ----------------------------------------------------------------------------- */
 
 static size_t or_default(int value, size_t initial)
 {

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 
-/* ---- the families ----------------------------------------------------------------------------- */
+/* ---- the families -------------------------------------------------------------------------- */
 
 /* In the table these stand for the vocabulary's begin and end tokens. */
 #define BOS "\1"
@@ -16,18 +16,18 @@
 
 enum { MARKS_MAX = 4 };
 
-struct wrap {                    /* what stands before and behind a message */
+struct wrap { /* what stands before and behind a message */
     const char *before, *after;
 };
 
 struct chat_template {
     const char *name;
-    const char *marks[MARKS_MAX];/* found in the file's template, in this order */
-    const char *without;         /* and this is not; NULL: whatever */
+    const char *marks[MARKS_MAX]; /* found in the file's template, in this order */
+    const char *without;          /* and this is not; NULL: whatever */
     struct wrap turns[ROLE_COUNT];
-    bool system_in_user;         /* the system prompt, with its wrap, opens the user's next turn */
-    bool trims;                  /* messages lose white space at their ends */
-    struct wrap drawn;           /* round the tokens of an answer: what opens one, what closes it */
+    bool system_in_user; /* the system prompt, with its wrap, opens the user's next turn */
+    bool trims;          /* messages lose white space at their ends */
+    struct wrap drawn;   /* round the tokens of an answer: what opens one, what closes it */
 };
 
 /* The first that fits is it: the special ones of a kin come before the general. */
@@ -80,9 +80,7 @@ static const struct chat_template templates[] = {
     {
         .name = "mistral-v7", /* SentencePiece */
         .marks = {"[SYSTEM_PROMPT] ", "[INST] "},
-        .turns = {{"[SYSTEM_PROMPT] ", "[/SYSTEM_PROMPT]"},
-                  {"[INST] ", "[/INST]"},
-                  {" ", EOS}},
+        .turns = {{"[SYSTEM_PROMPT] ", "[/SYSTEM_PROMPT]"}, {"[INST] ", "[/INST]"}, {" ", EOS}},
         .drawn = {"", EOS},
     },
     {
@@ -158,7 +156,7 @@ const char *template_name(const struct chat_template *t)
     return t->name;
 }
 
-/* ---- recognising ------------------------------------------------------------------------------ */
+/* ---- recognising --------------------------------------------------------------------------- */
 
 static bool has_marks(const struct chat_template *t, const char *jinja)
 {
@@ -182,7 +180,8 @@ static const struct chat_template *recognise(const char *jinja)
     return NULL;
 }
 
-/* Whether `jinja` goes on with `text`, a line end of which may be written as \n. Returns what follows. */
+/* Whether `jinja` goes on with `text`, a line end of which may be written as \n. Returns what
+ * follows. */
 static const char *skip_text(const char *jinja, const char *text)
 {
     for (; *text != '\0'; text++) {
@@ -196,8 +195,8 @@ static const char *skip_text(const char *jinja, const char *text)
     return jinja;
 }
 
-/* Reads a literal up to `end`. `quote` is the character that its string began with; 0: it stands outside
- * of expressions. False when it is not one literal up to there, or does not fit. */
+/* Reads a literal up to `end`. `quote` is the character that its string began with; 0: it stands
+ * outside of expressions. False when it is not one literal up to there, or does not fit. */
 static bool read_literal(const char *jinja, const char *end, char quote, char *out, size_t size)
 {
     static const char escaped[] = "n\nt\t'\'\"\"\\\\";
@@ -223,12 +222,13 @@ static bool read_literal(const char *jinja, const char *end, char quote, char *o
     return n > 0;
 }
 
-/* The system prompt that the file's template adds when a conversation has none: a literal system turn. */
+/* The system prompt that the file's template adds when a conversation has none: a literal system
+ * turn. */
 static void find_default_system(const struct chat_template *t, const char *jinja, char *out,
                                 size_t size)
 {
     const struct wrap *wrap = &t->turns[ROLE_SYSTEM];
-    char start[64], end[64];     /* without line ends, which are written in two ways */
+    char start[64], end[64]; /* without line ends, which are written in two ways */
 
     if (t->system_in_user)
         return;
@@ -276,7 +276,7 @@ struct template_choice template_choose(const char *jinja, const struct tokenizer
     return choice;
 }
 
-/* ---- rendering -------------------------------------------------------------------------------- */
+/* ---- rendering ----------------------------------------------------------------------------- */
 
 static struct span *add_span(struct rendering *r, enum span_kind kind)
 {
@@ -376,7 +376,7 @@ static void add_answer(struct rendering *r, const struct template_choice *choice
 void template_render(const struct template_choice *choice, const struct message_list *messages,
                      bool open_answer, struct rendering *out)
 {
-    const char *system = NULL;   /* waits for the user's next turn */
+    const char *system = NULL; /* waits for the user's next turn */
 
     *out = (struct rendering){.text = STR_INIT};
     if (choice->bos[0] != '\0' && choice->tmpl->turns[ROLE_USER].before[0] != BOS[0])
@@ -400,7 +400,7 @@ void template_render(const struct template_choice *choice, const struct message_
             add_wrapped(out, choice, m->role, m->text);
         }
     }
-    if (system != NULL)          /* nobody has said anything yet */
+    if (system != NULL) /* nobody has said anything yet */
         add_user(out, choice, system, "");
     if (open_answer)
         add_markup(out, choice, choice->tmpl->drawn.before);

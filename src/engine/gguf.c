@@ -26,26 +26,26 @@ enum {
     ALIGNMENT_MAX = 1 << 16
 };
 
-struct part {                    /* one file of the set */
-    char *path;                  /* owned */
-    int fd;                      /* -1: not open */
-    const uint8_t *map;          /* NULL: not mapped */
+struct part {           /* one file of the set */
+    char *path;         /* owned */
+    int fd;             /* -1: not open */
+    const uint8_t *map; /* NULL: not mapped */
     size_t size;
-    int guard;                   /* -1: not guarded */
+    int guard; /* -1: not guarded */
     struct gguf_table table;
     uint64_t n_tensors;
-    const uint8_t *data;         /* where the tensors' bytes start */
+    const uint8_t *data; /* where the tensors' bytes start */
 };
 
 struct gguf {
-    struct part *parts;          /* owned; [0] is the one with the model's keys */
+    struct part *parts; /* owned; [0] is the one with the model's keys */
     size_t n_parts, cap_parts;
     struct gguf_tensor *tensors; /* owned, in the files' order */
     size_t n_tensors, cap_tensors;
-    struct gguf_tensor **by_name;/* owned, sorted */
+    struct gguf_tensor **by_name; /* owned, sorted */
 };
 
-/* ---- one file --------------------------------------------------------------------------------- */
+/* ---- one file ------------------------------------------------------------------------------ */
 
 static bool part_open(struct part *p, struct error *err)
 {
@@ -87,8 +87,10 @@ static bool check_magic(const struct part *p, struct gguf_reader *r, struct erro
     uint32_t version;
 
     if (p->size >= sizeof lfs && memcmp(p->map, lfs, sizeof lfs - 1) == 0)
-        return error_set(err, "%s: a Git LFS pointer, not the model itself: fetch it with"
-                         " 'git lfs pull'", p->path);
+        return error_set(err,
+                         "%s: a Git LFS pointer, not the model itself: fetch it with"
+                         " 'git lfs pull'",
+                         p->path);
     if (p->size < sizeof magic || memcmp(p->map, magic, sizeof magic) != 0)
         return error_set(err, "%s: not a GGUF file", p->path);
     r->at += sizeof magic;
@@ -102,7 +104,7 @@ static bool check_magic(const struct part *p, struct gguf_reader *r, struct erro
     return true;
 }
 
-/* ---- tensors ---------------------------------------------------------------------------------- */
+/* ---- tensors ------------------------------------------------------------------------------- */
 
 /* The name, as a C string behind the tensor table. */
 static bool take_name(struct gguf_reader *r, char **name, const char *path, struct error *err)
@@ -146,8 +148,10 @@ static bool measure(struct gguf_tensor *t, const char *path, struct error *err)
     if (traits == NULL)
         return true;
     if (t->dims[0] % traits->block_elements != 0)
-        return error_set(err, "%s: tensor %s: rows of %" PRIu64 " elements are not whole blocks of"
-                         " %s", path, t->name, t->dims[0], traits->name);
+        return error_set(err,
+                         "%s: tensor %s: rows of %" PRIu64 " elements are not whole blocks of"
+                         " %s",
+                         path, t->name, t->dims[0], traits->name);
     if (__builtin_mul_overflow(t->n_elements / traits->block_elements,
                                (uint64_t)traits->block_bytes, &t->bytes))
         return error_set(err, "%s: tensor %s: too large", path, t->name);
@@ -181,8 +185,7 @@ static bool read_tensors(struct gguf *g, struct part *p, struct gguf_reader *r, 
         p->n_tensors > TENSORS_MAX - g->n_tensors)
         return error_set(err, "%s: %" PRIu64 " tensors are more than such a file can hold", p->path,
                          p->n_tensors);
-    mem_grow(&g->tensors, &g->cap_tensors, g->n_tensors + (size_t)p->n_tensors,
-             sizeof *g->tensors);
+    mem_grow(&g->tensors, &g->cap_tensors, g->n_tensors + (size_t)p->n_tensors, sizeof *g->tensors);
     for (uint64_t i = 0; i < p->n_tensors; i++) {
         struct gguf_tensor *t = &g->tensors[g->n_tensors++];
         *t = (struct gguf_tensor){.part = (int)(p - g->parts)};
@@ -201,11 +204,14 @@ static bool place_tensors(struct gguf *g, struct part *p, uint64_t alignment, st
         struct gguf_tensor *t = &g->tensors[i];
         uint64_t offset = (uintptr_t)t->data;
         if (offset % alignment != 0)
-            return error_set(err, "%s: tensor %s: its offset %" PRIu64 " is not a multiple of %"
-                             PRIu64, p->path, t->name, offset, alignment);
+            return error_set(err,
+                             "%s: tensor %s: its offset %" PRIu64 " is not a multiple of %" PRIu64,
+                             p->path, t->name, offset, alignment);
         if (offset > left || t->bytes > left - offset)
-            return error_set(err, "%s: tensor %s: its data goes beyond the end of the file (is the"
-                             " download complete?)", p->path, t->name);
+            return error_set(err,
+                             "%s: tensor %s: its data goes beyond the end of the file (is the"
+                             " download complete?)",
+                             p->path, t->name);
         t->data = p->data + offset;
     }
     return true;
@@ -252,7 +258,7 @@ static bool index_tensors(struct gguf *g, struct error *err)
     return true;
 }
 
-/* ---- a whole set ------------------------------------------------------------------------------ */
+/* ---- a whole set --------------------------------------------------------------------------- */
 
 static bool read_alignment(const struct part *p, int64_t *alignment, struct error *err)
 {
@@ -341,8 +347,10 @@ static bool read_others(struct gguf *g, struct error *err)
     for (int64_t i = 1; i < count; i++) {
         char *path = part_path(first, i, count);
         if (path == NULL)
-            return error_set(err, "%s: the first of %" PRId64 " parts, but not called"
-                             " NAME-00001-of-%05" PRId64 ".gguf", first, count, count);
+            return error_set(err,
+                             "%s: the first of %" PRId64 " parts, but not called"
+                             " NAME-00001-of-%05" PRId64 ".gguf",
+                             first, count, count);
         struct part *p = add_part(g, path);
         if (!read_part(g, p, err) || !read_split(p, &other_number, &other_count, err))
             return false;
@@ -386,7 +394,7 @@ void gguf_close(struct gguf *g)
     free(g);
 }
 
-/* ---- looking -------------------------------------------------------------------------------- */
+/* ---- looking ------------------------------------------------------------------------------- */
 
 const char *gguf_path(const struct gguf *g)
 {
@@ -443,7 +451,8 @@ void gguf_release(const struct gguf *g, const struct gguf_tensor *tensor)
 {
     (void)g;
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)tensor->data;
-    uintptr_t first = (start + page - 1) & ~(page - 1), last = (start + tensor->bytes) & ~(page - 1);
+    uintptr_t first = (start + page - 1) & ~(page - 1),
+              last = (start + tensor->bytes) & ~(page - 1);
 
     if (last > first)
         madvise((void *)first, last - first, MADV_DONTNEED);

@@ -16,16 +16,16 @@ enum { KEY_LEN_MAX = 65535, KEYS_MAX = 1 << 20, PAIR_BYTES_MIN = 8 + 1 + 4 + 1 }
 
 static const struct {
     const char *name;
-    size_t size;                 /* 0: no fixed size */
+    size_t size; /* 0: no fixed size */
 } types[GGUF_TYPE_COUNT] = {
-    [GGUF_U8] = {"uint8", 1},     [GGUF_I8] = {"int8", 1},      [GGUF_U16] = {"uint16", 2},
-    [GGUF_I16] = {"int16", 2},    [GGUF_U32] = {"uint32", 4},   [GGUF_I32] = {"int32", 4},
-    [GGUF_F32] = {"float32", 4},  [GGUF_BOOL] = {"bool", 1},    [GGUF_STRING] = {"string", 0},
-    [GGUF_ARRAY] = {"array", 0},  [GGUF_U64] = {"uint64", 8},   [GGUF_I64] = {"int64", 8},
+    [GGUF_U8] = {"uint8", 1},    [GGUF_I8] = {"int8", 1},    [GGUF_U16] = {"uint16", 2},
+    [GGUF_I16] = {"int16", 2},   [GGUF_U32] = {"uint32", 4}, [GGUF_I32] = {"int32", 4},
+    [GGUF_F32] = {"float32", 4}, [GGUF_BOOL] = {"bool", 1},  [GGUF_STRING] = {"string", 0},
+    [GGUF_ARRAY] = {"array", 0}, [GGUF_U64] = {"uint64", 8}, [GGUF_I64] = {"int64", 8},
     [GGUF_F64] = {"float64", 8},
 };
 
-/* ---- the reader ------------------------------------------------------------------------------- */
+/* ---- the reader ---------------------------------------------------------------------------- */
 
 static bool take(struct gguf_reader *r, void *value, size_t size)
 {
@@ -85,7 +85,7 @@ static bool take_values(struct gguf_reader *r, enum gguf_type type, uint64_t n,
     return true;
 }
 
-/* ---- the table -------------------------------------------------------------------------------- */
+/* ---- the table ----------------------------------------------------------------------------- */
 
 static int compare_text(const char *a, size_t a_len, const char *b, size_t b_len)
 {
@@ -172,7 +172,7 @@ static const struct gguf_pair *find(const struct gguf_table *t, const char *key)
     return bsearch(&wanted, t->pairs, t->n, sizeof *t->pairs, compare_pairs);
 }
 
-/* ---- single values ---------------------------------------------------------------------------- */
+/* ---- single values ------------------------------------------------------------------------- */
 
 static bool wrong_type(const struct gguf_pair *p, const char *path, const char *wanted,
                        struct error *err)
@@ -225,8 +225,7 @@ static double load_number(enum gguf_type type, const uint8_t *at)
 }
 
 bool gguf_table_read_int(const struct gguf_table *t, const char *path, const char *key,
-                         bool required, int64_t min, int64_t max, int64_t *value,
-                         struct error *err)
+                         bool required, int64_t min, int64_t max, int64_t *value, struct error *err)
 {
     const struct gguf_pair *p = find(t, key);
     struct gguf_array rest;
@@ -241,8 +240,10 @@ bool gguf_table_read_int(const struct gguf_table *t, const char *path, const cha
         return error_set(err, "%s: key %s: an empty array", path, key);
     while (gguf_next_int(&rest, &other)) {
         if (other != found)
-            return error_set(err, "%s: key %s: values that differ from layer to layer are not"
-                             " supported yet", path, key);
+            return error_set(err,
+                             "%s: key %s: values that differ from layer to layer are not"
+                             " supported yet",
+                             path, key);
     }
     if (found < min || found > max)
         return error_set(err, "%s: key %s: %" PRId64 " is not within %" PRId64 " - %" PRId64, path,
@@ -325,7 +326,7 @@ bool gguf_has_key(const struct gguf *g, const char *key)
     return find(gguf_keys(g), key) != NULL;
 }
 
-/* ---- arrays ----------------------------------------------------------------------------------- */
+/* ---- arrays -------------------------------------------------------------------------------- */
 
 bool gguf_next_string(struct gguf_array *array, struct gguf_string *value)
 {

@@ -13,8 +13,8 @@ static const struct {
 struct ledger ledger_compute(int32_t layers, int32_t heads, int32_t kv_heads, int32_t head_dim,
                              int32_t ctx, enum cache_type type)
 {
-    struct ledger l = {.layers = layers, .heads = heads, .kv_heads = kv_heads,
-                       .head_dim = head_dim, .ctx = ctx};
+    struct ledger l = {
+        .layers = layers, .heads = heads, .kv_heads = kv_heads, .head_dim = head_dim, .ctx = ctx};
     uint64_t values = 2 * (uint64_t)layers * (uint64_t)head_dim; /* K and V of one head, a token */
 
     l.bytes_per_element = (double)units[type].bytes / units[type].elements;

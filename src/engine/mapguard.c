@@ -10,8 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The handler reads this table, so it is made of lock-free atomics and never moves; `lock` orders only
- * those who add and remove. An entry's bounds are written before its state says that they count. */
+/* The handler reads this table, so it is made of lock-free atomics and never moves; `lock` orders
+ * only those who add and remove. An entry's bounds are written before its state says that they
+ * count. */
 enum guard_state { GUARD_FREE, GUARD_WHOLE, GUARD_DAMAGED };
 
 static struct guard {
@@ -23,8 +24,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction chained;
 static uintptr_t page_size;
 
-/* Zeroes for the whole rest of the map: a file that was cut is gone from the fault to its end. Pages
- * before the new end that were laid over stay zero should the file grow again: the guard is damaged. */
+/* Zeroes for the whole rest of the map: a file that was cut is gone from the fault to its end.
+ * Pages before the new end that were laid over stay zero should the file grow again: the guard is
+ * damaged. */
 static bool lay_zeros(uintptr_t from, uintptr_t end)
 {
     void *at = (void *)from;
@@ -68,8 +70,8 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 
 static void take_signal(void)
 {
-    struct sigaction now, ours = {.sa_sigaction = on_bus_error,
-                                  .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+    struct sigaction now,
+        ours = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
 
     page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
     sigemptyset(&ours.sa_mask);

@@ -23,7 +23,7 @@ enum {
     CTX_MAX = 1 << 30
 };
 
-/* ---- architectures ---------------------------------------------------------------------------- */
+/* ---- architectures ------------------------------------------------------------------------- */
 
 static const struct arch_traits archs[] = {
     {"llama", ROPE_NORM, false},
@@ -38,7 +38,7 @@ static const struct arch_traits *arch_find(struct gguf_string name)
     return NULL;
 }
 
-/* ---- texts ------------------------------------------------------------------------------------ */
+/* ---- texts --------------------------------------------------------------------------------- */
 
 /* Keeps a text as long as the model. Takes `text` over. */
 static const char *keep(struct model *m, char *text)
@@ -47,7 +47,8 @@ static const char *keep(struct model *m, char *text)
     return text;
 }
 
-/* The value of a string key as an owned C string (up to its first NUL), or NULL where there is none. */
+/* The value of a string key as an owned C string (up to its first NUL), or NULL where there is
+ * none. */
 static bool read_text(const struct model *m, const char *key, char **text, struct error *err)
 {
     struct gguf_string s = {NULL, 0};
@@ -60,8 +61,8 @@ static bool read_text(const struct model *m, const char *key, char **text, struc
     return true;
 }
 
-/* Letters and digits after the last '-' or '.' that name a weight type: "Q4_1", "q8_0", "IQ4_XS", "F16",
- * "Q4_K_M", "UD-Q4_K_XL". */
+/* Letters and digits after the last '-' or '.' that name a weight type: "Q4_1", "q8_0", "IQ4_XS",
+ * "F16", "Q4_K_M", "UD-Q4_K_XL". */
 static bool is_type_suffix(const char *text, size_t len)
 {
     static const char *const starts[] = {"q", "iq", "tq", "f16", "f32", "bf16", "fp16", "mxfp4"};
@@ -81,14 +82,15 @@ static bool is_type_suffix(const char *text, size_t len)
     return false;
 }
 
-/* How much of a file's name is the model's: without folder, ".gguf", part number and weight type. */
+/* How much of a file's name is the model's: without folder, ".gguf", part number and weight type.
+ */
 static char *label_from_path(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
     size_t len = strlen(name);
 
     if (strncmp(name, "sha256-", 7) == 0)
-        return NULL;             /* a blob of Ollama's: its name says nothing */
+        return NULL; /* a blob of Ollama's: its name says nothing */
     if (len > 5 && strcmp(name + len - 5, ".gguf") == 0)
         len -= 5;
     if (len > 15 && name[len - 15] == '-' && strncmp(name + len - 9, "-of-", 4) == 0)
@@ -158,7 +160,7 @@ static bool read_texts(struct model *m, struct error *err)
     return true;
 }
 
-/* ---- the shape -------------------------------------------------------------------------------- */
+/* ---- the shape ----------------------------------------------------------------------------- */
 
 /* "llama" and "block_count" give the key "llama.block_count". */
 static const char *arch_key(const struct model *m, const char *name, char out[96])
@@ -279,7 +281,7 @@ static bool read_shape(struct model *m, struct error *err)
            read_float(m, "attention.layer_norm_rms_epsilon", 0, 1, 1e-5, &m->hparams.norm_eps, err);
 }
 
-/* ---- tensors by role -------------------------------------------------------------------------- */
+/* ---- tensors by role ----------------------------------------------------------------------- */
 
 enum extent { EXTENT_NONE, EXTENT_EMBD, EXTENT_Q, EXTENT_KV, EXTENT_FF, EXTENT_VOCAB, EXTENT_ROPE };
 
@@ -307,9 +309,9 @@ static uint64_t extent_of(const struct model *m, enum extent extent)
 }
 
 struct role {
-    const char *name;            /* of the tensor; of a layer's: what follows "blk.N." */
-    size_t place;                /* of its pointer in struct model or struct model_layer */
-    enum extent rows, cols;      /* rows EXTENT_NONE: a vector of F32 */
+    const char *name;       /* of the tensor; of a layer's: what follows "blk.N." */
+    size_t place;           /* of its pointer in struct model or struct model_layer */
+    enum extent rows, cols; /* rows EXTENT_NONE: a vector of F32 */
     bool optional;
 };
 
@@ -360,8 +362,10 @@ static bool check_role(const struct model *m, const struct gguf_tensor *t, const
     uint64_t cols = extent_of(m, role->cols), rows = extent_of(m, role->rows);
 
     if (t->dims[0] != cols || t->dims[1] != rows || t->dims[2] != 1 || t->dims[3] != 1)
-        return error_set(err, "%s: tensor %s: %" PRIu64 " x %" PRIu64 "%s where %" PRIu64
-                         " x %" PRIu64 " belongs", m->info.path, t->name, t->dims[0], t->dims[1],
+        return error_set(err,
+                         "%s: tensor %s: %" PRIu64 " x %" PRIu64 "%s where %" PRIu64 " x %" PRIu64
+                         " belongs",
+                         m->info.path, t->name, t->dims[0], t->dims[1],
                          t->n_dims > 2 ? " x ..." : "", cols, rows);
     if (role->rows == EXTENT_NONE && t->type != QUANT_F32)
         return error_set(err, "%s: tensor %s: a vector must be F32", m->info.path, t->name);
@@ -437,7 +441,7 @@ static void count_weights(struct model *m)
     m->info.type = quant_find(most)->name;
 }
 
-/* ---- the file's own sampling defaults --------------------------------------------------------- */
+/* ---- the file's own sampling defaults ------------------------------------------------------ */
 
 static bool read_sampling(struct model *m, struct error *err)
 {
@@ -462,7 +466,7 @@ static bool read_sampling(struct model *m, struct error *err)
     return true;
 }
 
-/* ---- life cycle ------------------------------------------------------------------------------- */
+/* ---- life cycle ---------------------------------------------------------------------------- */
 
 static bool read_arch(struct model *m, struct error *err)
 {

@@ -2,7 +2,7 @@
 
 #include "engine/quant.h"
 
-/* ---- half precision --------------------------------------------------------------------------- */
+/* ---- half precision ------------------------------------------------------------------------ */
 
 float quant_f16_to_f32(uint16_t half)
 {
@@ -53,7 +53,7 @@ uint16_t quant_f32_to_bf16(float value)
     return (uint16_t)(shift_round(bits, 16));
 }
 
-/* ---- rows to floats --------------------------------------------------------------------------- */
+/* ---- rows to floats ------------------------------------------------------------------------ */
 
 /* Blocks are copied out before they are read: `src` may have any alignment. */
 
@@ -117,7 +117,7 @@ static void dequantize_q4_1(const void *src, float *dst, size_t n)
     }
 }
 
-/* ---- the table -------------------------------------------------------------------------------- */
+/* ---- the table ----------------------------------------------------------------------------- */
 
 _Static_assert(sizeof(struct block_q8_0) == 34, "as in the file");
 _Static_assert(sizeof(struct block_q4_0) == 18, "as in the file");

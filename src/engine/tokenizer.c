@@ -11,14 +11,14 @@
 #include "base/utf8.h"
 #include "engine/sampler.h"
 
-/* ---- the byte alphabet ------------------------------------------------------------------------ */
+/* ---- the byte alphabet --------------------------------------------------------------------- */
 
-/* Byte-level vocabularies write a byte that is a visible character of Latin-1 as that character, and
- * the others as U+0100, U+0101... in their order. */
+/* Byte-level vocabularies write a byte that is a visible character of Latin-1 as that character,
+ * and the others as U+0100, U+0101... in their order. */
 enum { ALPHABET_END = 0x144 };
 
 struct alphabet {
-    int16_t byte[ALPHABET_END];  /* by code point; -1: stands for none */
+    int16_t byte[ALPHABET_END]; /* by code point; -1: stands for none */
 };
 
 static void alphabet_init(struct alphabet *a)
@@ -32,8 +32,8 @@ static void alphabet_init(struct alphabet *a)
     }
 }
 
-/* Writes the bytes that `text` stands for to `out` (room for `len`), and returns how many, or -1 when a
- * character is not of the alphabet. */
+/* Writes the bytes that `text` stands for to `out` (room for `len`), and returns how many, or -1
+ * when a character is not of the alphabet. */
 static ptrdiff_t alphabet_decode(const struct alphabet *a, const char *text, size_t len, char *out)
 {
     const unsigned char *p = (const unsigned char *)text, *end = p + len;
@@ -52,7 +52,7 @@ static ptrdiff_t alphabet_decode(const struct alphabet *a, const char *text, siz
     return n;
 }
 
-/* ---- the vocabulary --------------------------------------------------------------------------- */
+/* ---- the vocabulary ------------------------------------------------------------------------ */
 
 /* Where the text of the tokens comes from: the file's arrays, at the next token. */
 struct source {
@@ -84,14 +84,34 @@ static bool open_source(struct source *s, const struct gguf *g, int32_t n_vocab,
 static bool text_ends_answer(const char *text, size_t len)
 {
     static const char *const texts[] = {
-        "<|im_end|>",  "<|endoftext|>", "<|eot_id|>", "<|eom_id|>",  "<|end_of_text|>",
-        "<|end|>",     "<end_of_turn>", "</s>",       "<|return|>",  "<|call|>",
-        "<EOT>",       "_<EOT>",        "[EOT]",      "[EOS]",       "<end_of_utterance>",
+        "<|im_end|>",
+        "<|endoftext|>",
+        "<|eot_id|>",
+        "<|eom_id|>",
+        "<|end_of_text|>",
+        "<|end|>",
+        "<end_of_turn>",
+        "</s>",
+        "<|return|>",
+        "<|call|>",
+        "<EOT>",
+        "_<EOT>",
+        "[EOT]",
+        "[EOS]",
+        "<end_of_utterance>",
         /* what comes after a file that is being filled in */
-        "<|fim_pad|>", "<fim-pad>",     "<fim_pad>",  "<|file_sep|>", "<|repo_name|>",
-        "<reponame>",  "<fim-repo>",    "<|fim_repo|>",
+        "<|fim_pad|>",
+        "<fim-pad>",
+        "<fim_pad>",
+        "<|file_sep|>",
+        "<|repo_name|>",
+        "<reponame>",
+        "<fim-repo>",
+        "<|fim_repo|>",
     };
 
+    if (len == 0 || strchr("<[_", *text) == NULL) /* they are few among many */
+        return false;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (strlen(texts[i]) == len && memcmp(texts[i], text, len) == 0)
             return true;
@@ -136,8 +156,8 @@ static bool read_tokens(struct tokenizer *t, const struct gguf *g, struct error 
     for (int32_t id = 0; id < t->n_vocab; id++) {
         kind = TOKEN_NORMAL;
         t->starts[id] = (uint32_t)used;
-        if (!gguf_next_string(&s.tokens, &text) || (s.has_kinds && !gguf_next_int(&s.kinds, &kind)) ||
-            text.len > room - used)
+        if (!gguf_next_string(&s.tokens, &text) ||
+            (s.has_kinds && !gguf_next_int(&s.kinds, &kind)) || text.len > room - used)
             return error_set(err, "%s: the vocabulary changed while it was read", gguf_path(g));
         used += add_token(t, &s, id, t->text + used, text, kind);
     }
@@ -145,7 +165,7 @@ static bool read_tokens(struct tokenizer *t, const struct gguf *g, struct error 
     return bpe_index_words(t, err) || error_prefix(err, "%s", gguf_path(g));
 }
 
-/* ---- special tokens --------------------------------------------------------------------------- */
+/* ---- special tokens ------------------------------------------------------------------------ */
 
 struct special {
     const char *text;
@@ -230,10 +250,11 @@ static bool read_special_ids(struct tokenizer *t, const struct gguf *g, struct e
     return true;
 }
 
-/* ---- merges ----------------------------------------------------------------------------------- */
+/* ---- merges -------------------------------------------------------------------------------- */
 
 /* The token with these bytes; `guess` first: trainers number tokens in the order of merges. */
-static int32_t find_guessing(const struct tokenizer *t, int32_t guess, const char *bytes, size_t len)
+static int32_t find_guessing(const struct tokenizer *t, int32_t guess, const char *bytes,
+                             size_t len)
 {
     size_t guess_len;
 
@@ -245,8 +266,8 @@ static int32_t find_guessing(const struct tokenizer *t, int32_t guess, const cha
     return bpe_find_word(t, bytes, len);
 }
 
-/* "Ġt he": two texts with a space between, which the alphabet has not. One whose parts or sum are no
- * tokens can never lead to a token, and is passed over. */
+/* "Ġt he": two texts with a space between, which the alphabet has not. One whose parts or sum are
+ * no tokens can never lead to a token, and is passed over. */
 static bool add_merge(struct tokenizer *t, const struct alphabet *a, struct gguf_string text,
                       uint32_t rank, int32_t *last, char *scratch)
 {
@@ -298,7 +319,7 @@ static bool read_merges(struct tokenizer *t, const struct gguf *g, struct error 
     return ok;
 }
 
-/* ---- punctuation ------------------------------------------------------------------------------ */
+/* ---- punctuation --------------------------------------------------------------------------- */
 
 static bool is_punctuation(uint32_t c)
 {
@@ -350,7 +371,7 @@ static void mark_punctuation(struct tokenizer *t)
     }
 }
 
-/* ---- making one ------------------------------------------------------------------------------- */
+/* ---- making one ---------------------------------------------------------------------------- */
 
 static const struct pre_tokenizer *read_pre(struct tokenizer *t, const struct gguf *g,
                                             struct error *err)
@@ -428,7 +449,7 @@ void tokenizer_free(struct tokenizer *t)
     free(t);
 }
 
-/* ---- looking -------------------------------------------------------------------------------- */
+/* ---- looking ------------------------------------------------------------------------------- */
 
 static bool is_id(const struct tokenizer *t, int32_t id)
 {

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 
-/* ---- hashing ---------------------------------------------------------------------------------- */
+/* ---- hashing ------------------------------------------------------------------------------- */
 
 static uint64_t mix(uint64_t x)
 {
@@ -39,7 +39,7 @@ static size_t slots_for(size_t n)
     return slots;
 }
 
-/* ---- words ------------------------------------------------------------------------------------ */
+/* ---- words --------------------------------------------------------------------------------- */
 
 /* The slot that holds these bytes, or the free one where they belong. */
 static size_t find_slot(const struct tokenizer *t, const char *bytes, size_t len)
@@ -84,7 +84,7 @@ int32_t bpe_find_word(const struct tokenizer *t, const char *bytes, size_t len)
     return t->words[find_slot(t, bytes, len)];
 }
 
-/* ---- merges ----------------------------------------------------------------------------------- */
+/* ---- merges -------------------------------------------------------------------------------- */
 
 static size_t find_merge_slot(const struct tokenizer *t, uint64_t pair)
 {
@@ -118,20 +118,20 @@ void bpe_add_merge(struct tokenizer *t, int32_t left, int32_t right, uint32_t ra
         t->merges[slot] = (struct bpe_merge){pair_of(left, right), rank, merged};
 }
 
-/* ---- one word --------------------------------------------------------------------------------- */
+/* ---- one word ------------------------------------------------------------------------------ */
 
-/* A word is a doubly linked list of symbols, one a byte at first. A heap holds every pair of neighbours
- * that can merge, the best rank first, the leftmost first among equals. A pair is out of date when one
- * of its symbols has changed since: it is thrown away when it comes up. */
+/* A word is a doubly linked list of symbols, one a byte at first. A heap holds every pair of
+ * neighbours that can merge, the best rank first, the leftmost first among equals. A pair is out of
+ * date when one of its symbols has changed since: it is thrown away when it comes up. */
 enum { NO_SYMBOL = UINT32_MAX, WORD_MAX = 1 << 30 };
 
 struct symbol {
-    int32_t id;                  /* -1: a byte without a token */
-    uint32_t previous, next;     /* NO_SYMBOL at the ends; `next` is also NO_SYMBOL once merged away */
+    int32_t id;              /* -1: a byte without a token */
+    uint32_t previous, next; /* NO_SYMBOL at the ends; `next` is also NO_SYMBOL once merged away */
 };
 
 struct candidate {
-    uint32_t rank, left;         /* left: index of the symbol */
+    uint32_t rank, left; /* left: index of the symbol */
     int32_t left_id, right_id, merged;
 };
 

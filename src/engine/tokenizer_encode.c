@@ -20,15 +20,16 @@ void token_list_done(struct token_list *list)
     *list = (struct token_list){NULL, 0, 0};
 }
 
-/* ---- a stretch of text ------------------------------------------------------------------------ */
+/* ---- a stretch of text --------------------------------------------------------------------- */
 
-/* Text and markup between two lists of ids are one stretch: a word may begin in the one and end in the
- * other, as it did when the model was trained. Only where special tokens are looked for differs. */
+/* Text and markup between two lists of ids are one stretch: a word may begin in the one and end in
+ * the other, as it did when the model was trained. Only where special tokens are looked for
+ * differs. */
 struct stretch {
     const char *text;
     size_t len;
-    const size_t *trusted;       /* [len]: how many bytes from here on are the template's own; NULL: */
-    bool all_trusted;            /* ... all of them are, or none */
+    const size_t *trusted; /* [len]: how many bytes from here on are the template's own; NULL: */
+    bool all_trusted;      /* ... all of them are, or none */
 };
 
 struct job {
@@ -44,8 +45,8 @@ static void on_word(void *ctx, const char *word, size_t len)
     bpe_encode_word(job->t, job->scratch, word, len, job->out);
 }
 
-/* Of the special tokens in [*low, *high), all equal up to byte `depth`, keeps those that have `byte`
- * there. They are sorted: two binary searches. */
+/* Of the special tokens in [*low, *high), all equal up to byte `depth`, keeps those that have
+ * `byte` there. They are sorted: two binary searches. */
 static void narrow(const struct tokenizer *t, size_t *low, size_t *high, size_t depth,
                    unsigned char byte)
 {
@@ -68,8 +69,8 @@ static void narrow(const struct tokenizer *t, size_t *low, size_t *high, size_t 
     *high = bounds[1];
 }
 
-/* The longest special token that stands at `text` and may be taken there: control tokens only within
- * the first `trusted` bytes. -1: none. */
+/* The longest special token that stands at `text` and may be taken there: control tokens only
+ * within the first `trusted` bytes. -1: none. */
 static int32_t find_special(const struct tokenizer *t, const char *text, size_t len, size_t trusted,
                             size_t *found_len)
 {
@@ -118,7 +119,7 @@ static void encode_stretch(struct job *job, const struct stretch *s)
     splitter_run(job->t->splitter, s->text + done, s->len - done, on_word, job);
 }
 
-/* ---- spans ------------------------------------------------------------------------------------ */
+/* ---- spans --------------------------------------------------------------------------------- */
 
 /* For every byte of `len` in these spans: how many from there on are markup. */
 static size_t *measure_trust(const struct span *spans, size_t n, size_t len)

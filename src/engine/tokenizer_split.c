@@ -10,18 +10,20 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-/* ---- the patterns ----------------------------------------------------------------------------- */
+/* ---- the patterns -------------------------------------------------------------------------- */
 
 /* Unicode's White_Space. PCRE2's own \s has U+180E too, which the trainers' engines have not. */
 #define SPACE   "\\p{Z}\\t-\\r\\x{85}"
 #define LETTERS "\\p{L}"
 #define NUMBERS "\\p{N}"
 
-/* White space but the last of it before a word, so that the word keeps one space; else all of it. */
+/* White space but the last of it before a word, so that the word keeps one space; else all of it.
+ */
 #define SPACES "[" SPACE "]+(?![^" SPACE "])|[" SPACE "]+"
 
 #define GPT2                                                                                       \
-    "'s|'t|'re|'ve|'m|'ll|'d| ?" LETTERS "+| ?" NUMBERS "+| ?[^" SPACE LETTERS NUMBERS "]+|" SPACES
+    "'s|'t|'re|'ve|'m|'ll|'d| ?" LETTERS "+| ?" NUMBERS "+| ?[^" SPACE LETTERS NUMBERS "]+"        \
+                                                                                       "|" SPACES
 
 /* Llama 3 and Qwen 2 differ in how many digits make a word. */
 #define CL100K(digits)                                                                             \
@@ -30,16 +32,19 @@
 
 enum { PASSES_MAX = 4 };
 
-/* Every pattern is applied to what the one before has left: its matches and the gaps between them are
- * the next one's texts. Lookahead does not see beyond such a text. */
+/* Every pattern is applied to what the one before has left: its matches and the gaps between them
+ * are the next one's texts. Lookahead does not see beyond such a text. */
 struct pre_tokenizer {
-    const char *names;           /* values of tokenizer.ggml.pre, blank-separated */
+    const char *names; /* values of tokenizer.ggml.pre, blank-separated */
     const char *patterns[PASSES_MAX];
     bool adds_bos, whole_words;
 };
 
 static const struct pre_tokenizer pre_tokenizers[] = {
-    {"smollm starcoder refact command-r codeshell exaone minerva-7b", {NUMBERS, GPT2}, false, false},
+    {"smollm starcoder refact command-r codeshell exaone minerva-7b",
+     {NUMBERS, GPT2},
+     false,
+     false},
     {"gpt-2 phi-2 mpt olmo jais", {GPT2}, false, false},
     {"llama-bpe llama3 llama-v3", {CL100K("{1,3}")}, true, true},
     {"smaug-bpe dbrx", {CL100K("{1,3}")}, false, false},
@@ -71,7 +76,7 @@ bool pre_tokenizer_whole_words(const struct pre_tokenizer *p)
     return p->whole_words;
 }
 
-/* ---- compiled ----------------------------------------------------------------------------------- */
+/* ---- compiled ------------------------------------------------------------------------------ */
 
 struct splitter {
     pcre2_code *passes[PASSES_MAX];
@@ -85,8 +90,9 @@ struct splitter *splitter_new(const struct pre_tokenizer *p, struct error *err)
     PCRE2_SIZE at = 0;
 
     while (s->n_passes < PASSES_MAX && p->patterns[s->n_passes] != NULL) {
-        pcre2_code *pass = pcre2_compile((PCRE2_SPTR)p->patterns[s->n_passes], PCRE2_ZERO_TERMINATED,
-                                         PCRE2_UTF | PCRE2_UCP, &code, &at, NULL);
+        pcre2_code *pass =
+            pcre2_compile((PCRE2_SPTR)p->patterns[s->n_passes], PCRE2_ZERO_TERMINATED,
+                          PCRE2_UTF | PCRE2_UCP, &code, &at, NULL);
         if (pass == NULL) {
             error_set(err, "pre-tokenizer: PCRE2 refuses the pattern at %zu (error %d)", (size_t)at,
                       code);
@@ -108,9 +114,9 @@ void splitter_free(struct splitter *s)
     free(s);
 }
 
-/* ---- splitting ---------------------------------------------------------------------------------- */
+/* ---- splitting ----------------------------------------------------------------------------- */
 
-struct run {                     /* one call of splitter_run */
+struct run { /* one call of splitter_run */
     const struct splitter *splitter;
     pcre2_match_data *match[PASSES_MAX];
     splitter_word *word;
