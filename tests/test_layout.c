@@ -65,7 +65,7 @@ static void the_desk_at_80x24(void **state)
     assert_string_equal(column(&l, 48), "S1 =1 F5 s1 c11 d3 >1 h1");
     assert_int_equal(l.transcript.cols, 47);
     assert_int_equal(l.faders.cols, 32);
-    assert_int_equal(layout_text_width(&l), 44);
+    assert_int_equal(layout_text_width(&l), 43);
     assert_false(l.large);
 }
 

@@ -99,5 +99,5 @@ struct layout layout_compute(int rows, int cols, enum panel_mode wished, int inp
 
 int layout_text_width(const struct layout *l)
 {
-    return most(least(l->transcript.cols - LAYOUT_MARGIN, LAYOUT_TEXT_MAX), 1);
+    return most(least(l->transcript.cols - LAYOUT_MARGIN - 1, LAYOUT_TEXT_MAX), 1);
 }

@@ -39,7 +39,8 @@ struct layout {
 /* `input_rows`: what the input would like; it gets at least 1 and at most a third of the screen. */
 struct layout layout_compute(int rows, int cols, enum panel_mode wished, int input_rows);
 
-/* Columns of the transcript's text: its region less the margin, at most LAYOUT_TEXT_MAX. */
+/* Columns of the transcript's text: its region less the margin and a blank at the right, at most
+ * LAYOUT_TEXT_MAX. */
 enum { LAYOUT_MARGIN = 3 };
 int layout_text_width(const struct layout *l);
 

@@ -48,13 +48,12 @@ size_t block_token_at(const struct block *b, size_t at)
 
 size_t block_token_byte(const struct block *b, size_t token)
 {
-    size_t len;
-    const char *text = turn_token_text(b->turn, token, &len);
-    size_t skip = 0;
+    const struct str *text = &b->turn->text;
+    size_t at = b->turn->tokens[token].text_at, seen = at;
 
-    while (skip < len && text[skip] == ' ')
-        skip++;
-    return b->turn->tokens[token].text_at + (skip < len ? skip : 0);
+    while (seen < text->len && text->data[seen] == ' ')
+        seen++;
+    return seen < text->len ? seen : at;
 }
 
 static void update_marks(struct scrollback *s, struct block *b)

@@ -110,8 +110,8 @@ struct row_ref {
 bool scrollback_row(const struct scrollback *s, size_t row, struct row_ref *out);
 size_t scrollback_row_of(const struct scrollback *s, size_t block, size_t byte);
 void scrollback_show_row(struct scrollback *s, size_t row); /* scrolls as little as needed */
-/* The token that byte `at` of an answer belongs to, and the first byte of `token` that can be seen.
- */
+/* The token that byte `at` of an answer belongs to, and the first byte from `token` on
+ * that can be seen. */
 size_t block_token_at(const struct block *b, size_t at);
 size_t block_token_byte(const struct block *b, size_t token);
 

@@ -17,9 +17,14 @@ void status_model_name(const struct app *app, char *out, size_t size)
 {
     static const char *const endings[] = {"-Instruct", "-instruct", "-Chat", "-chat", "-it"};
     const struct model_info *m = app->status.model;
+    const char *path = app->model_name != NULL ? app->model_name : "";
+    const char *base = strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
 
-    snprintf(out, size, "%s", m != NULL ? m->label : "");
+    /* until the file is open, its name has to do */
+    snprintf(out, size, "%s", m != NULL ? m->label : base);
     size_t len = strlen(out);
+    if (m == NULL && len > 5 && strcmp(out + len - 5, ".gguf") == 0)
+        out[len -= 5] = '\0';
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         size_t n = strlen(endings[i]);
         if (len > n && strcmp(out + len - n, endings[i]) == 0) {
@@ -63,7 +68,7 @@ static void model_field(struct fields *f, const struct app *app)
     const struct model_info *m = app->status.model;
 
     status_model_name(app, name, sizeof name);
-    snprintf(full, sizeof full, "%s %.16s", name, m != NULL ? m->type : "");
+    snprintf(full, sizeof full, "%s%s%.16s", name, m != NULL ? " " : "", m != NULL ? m->type : "");
     set_field(f, FIELD_MODEL, full, name, "");
 }
 

@@ -112,7 +112,7 @@ static size_t lay_row(const struct wrap *w, const char *text, size_t len, size_t
         bool hangs = !code && (g.kind == GRAPHEME_SPACE || g.kind == GRAPHEME_TAB);
         if (at > start && !hangs && may_break_between(&before, &g))
             word = at;
-        for (; next < w->n_reserves && w->reserves[next].at <= at; next++) {
+        for (; !hangs && next < w->n_reserves && w->reserves[next].at <= at; next++) {
             int left = make_room(w, &w->reserves[next], column, room);
             if (left < 0 && word == at && !code)
                 return at;
