@@ -1,11 +1,11 @@
 /* What a model is inside the engine: the checked file, its shape, its tensors by role, and the parts that
- * model_load adds. model.c fills all of it but `loaded`.
+ * model_load adds. model.c and model_meta.c fill all of it but `loaded`.
  *
  * After model_open every tensor here has a supported type and the shape that the table in model.c
  * demands, so that whoever computes need not look again:
  *   a matrix is [rows, cols], row-major: dims[1] rows of dims[0] columns, cols a multiple of the type's
  *   block; norms, biases and rope_freqs are vectors of F32.
- * Unless model_open is told otherwise by the file, head_dim * n_head may differ from n_embd. */
+ * head_dim * n_head may differ from n_embd. */
 #ifndef FADER_ENGINE_MODEL_H
 #define FADER_ENGINE_MODEL_H
 
@@ -26,7 +26,6 @@ enum rope_kind {
 struct arch_traits {
     const char *name;            /* general.architecture */
     enum rope_kind rope;
-    bool qkv_bias;               /* attn_{q,k,v}.bias must be there; else they may be */
 };
 
 struct hparams {
@@ -71,5 +70,12 @@ struct model {
     char *strings[8];                                /* owned: what info's texts point to */
     size_t n_strings;
 };
+
+/* The texts and numbers that do not bear on what is computed (model_meta.c): label, languages, chat
+ * template, the file's own sampling defaults. */
+bool model_read_meta(struct model *m, struct error *err);
+
+/* The value of a string key as an owned C string, up to its first NUL; NULL where there is none. */
+bool model_read_text(const struct model *m, const char *key, char **text, struct error *err);
 
 #endif

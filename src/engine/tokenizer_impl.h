@@ -1,6 +1,7 @@
-/* Inside the tokenizer: its data, and the three parts that make ids of text.
+/* Inside the tokenizer: its data, and its parts.
  *
- *   tokenizer.c         reads vocabulary, merges and special ids from the file; answers look-ups
+ *   tokenizer.c         makes one and answers look-ups
+ *   tokenizer_vocab.c   reads vocabulary, merges and special ids from the file
  *   tokenizer_encode.c  spans: finds special tokens where they are allowed, hands the text between on
  *   tokenizer_split.c   a text into words, by the patterns of the file's pre-tokenizer (PCRE2)
  *   tokenizer_bpe.c     a word into tokens, by merges
@@ -66,6 +67,14 @@ static inline bool token_is_special(const struct tokenizer *t, int32_t id)
     return t->kinds[id] != TOKEN_NORMAL && t->kinds[id] != TOKEN_UNUSED &&
            t->kinds[id] != TOKEN_BYTE;
 }
+
+/* ---- tokenizer_vocab.c ----------------------------------------------------------------------- */
+
+/* Each reads one part of the file, in this order; false with `err`. */
+bool vocabulary_read_tokens(struct tokenizer *t, const struct gguf *g, struct error *err);
+bool vocabulary_read_special_ids(struct tokenizer *t, const struct gguf *g, struct error *err);
+bool vocabulary_index_specials(struct tokenizer *t, const struct gguf *g, struct error *err);
+bool vocabulary_read_merges(struct tokenizer *t, const struct gguf *g, struct error *err);
 
 /* ---- tokenizer_bpe.c ------------------------------------------------------------------------- */
 
