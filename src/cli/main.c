@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/nearest.h"
+#include "cli/bench.h"
 #include "cli/chat.h"
 #include "cli/ledger_cmd.h"
 #include "cli/models.h"
@@ -16,6 +17,7 @@
 #include "cli/options.h"
 #include "cli/presets.h"
 #include "cli/replay.h"
+#include "cli/sample.h"
 #include "cli/score.h"
 #include "cli/tokenize.h"
 #include "tui/terminal.h"
@@ -27,12 +29,14 @@ struct command {
 };
 
 static const struct command commands[] = {
+    {"bench", "measure start, prefill, decode and memory", cmd_bench},
     {"ledger", "what the KV cache costs, of a model or of numbers", cmd_ledger},
     {"tokenize", "text on standard input to token ids, and back", cmd_tokenize},
     {"score", "log-probability and rank of each token on standard input", cmd_score},
+    {"sample", "one sampling step on logits given as JSON, stage by stage", cmd_sample},
     {"presets", "list, show, check and import presets", cmd_presets},
-    {"replay", "make the answers of a saved conversation again", cmd_replay},
     {"models", "the GGUF files found on this computer", cmd_models},
+    {"replay", "make the answers of a saved conversation again", cmd_replay},
 };
 
 static const struct command *find_command(const char *name)
