@@ -387,6 +387,7 @@ static void test_pick(void **state)
     struct turn *first = f.app->answer;
     set_knob(KNOB_TEMPERATURE, 0.8);
     fixture_wait(&f, is_paused_at_view);
+    assert_string_equal(f.app->conversation->models[first->model], "script");
     app_pick(f.app, candidate(" b")->c.id);
     fixture_wait(&f, is_stepped);
     struct turn *second = f.app->answer;
@@ -734,6 +735,35 @@ static void test_no_model(void **state)
     app_enter(f.app, "/retry");
     expect_message(&f, "no model");
     assert_int_equal(conversation_depth(f.app->conversation), 2);
+    fixture_stop(&f);
+}
+
+/* A message may be typed before the model is there; it is asked when it is, with its ids. */
+static void test_asked_while_loading(void **state)
+{
+    struct error err;
+    (void)state;
+
+    fixture_prepare(&f);
+    assert_true(fixture_try_open(&f, "{\"model\":{\"name\":\"Toy\",\"loading\":[0.3,0.7]}}\n" RAIN, NULL,
+                                 &err));
+    app_enter(f.app, "Hello");
+    app_enter(f.app, "And then?");
+    assert_int_equal(f.app->state, APP_LOADING);
+    assert_true(app_is_answering(f.app));
+    fixture_wait(&f, is_idle);
+    assert_near(f.app->load_share, 1, 0);
+    assert_string_equal(fixture_text(&f, 1), "Rain falls today.");
+    assert_string_equal(fixture_text(&f, 2), "And then?");
+    assert_string_equal(f.app->conversation->models[fixture_turn(&f, 1)->model], "Toy");
+    fixture_close(&f);
+
+    assert_true(fixture_try_open(&f, RAIN, NULL, &err));
+    app_enter(f.app, "Hello");
+    app_stop(f.app); /* before it could begin */
+    fixture_wait(&f, is_idle);
+    assert_int_equal(fixture_turn(&f, 1)->end_reason, END_STOPPED);
+    assert_int_equal(fixture_turn(&f, 1)->n_tokens, 0);
     fixture_stop(&f);
 }
 
@@ -1127,6 +1157,7 @@ int main(void)
         cmocka_unit_test(test_dropped),
         cmocka_unit_test(test_error),
         cmocka_unit_test(test_no_model),
+        cmocka_unit_test(test_asked_while_loading),
         cmocka_unit_test(test_switch_model),
         cmocka_unit_test(test_saved_and_continued),
         cmocka_unit_test(test_torn),

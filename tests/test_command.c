@@ -283,8 +283,8 @@ static void test_context_page(void **state)
                                            .mha_total_bytes = 25165824};
     f.app->ctx_used = 100;
     app_enter(f.app, "/context");
-    expect_page("100 of 1024 positions (9.8 %)");
-    expect_page("6144 B = 2 x 12 x 2 x 64 x 2 B");
+    expect_page("100 of 1,024 positions (9.8 %)");
+    expect_page("6,144 B = 2 (K, V) x 12 x 2 x 64 x 2 B");
     expect_page("614.40 kB");
     expect_page("6.29 MB");
     expect_page("25.17 MB");

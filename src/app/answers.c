@@ -60,6 +60,7 @@ static void submit(struct app *app, struct turn *answer)
 
     conversation_messages(app->conversation, answer->parent, &r.messages);
     copy_given(&r, answer);
+    answer->model = app->conversation->model;
     if (answer->n_given == 0)
         answer->knobs = app->control.knobs;
     forget_measures(app);
@@ -76,8 +77,7 @@ static void submit(struct app *app, struct turn *answer)
         app_say(app, SAY_ERROR, "%s", err.text);
         return;
     }
-    if (app->state != APP_LOADING)
-        app->state = APP_PREFILL;
+    app->state = APP_PREFILL;
     if (app->control.paused)
         app_say(app, SAY_INFO, "paused before the first word: F5 goes on, F6 draws one");
 }
@@ -86,8 +86,8 @@ void app_go_on(struct app *app)
 {
     struct turn *next = app->next;
 
-    if (app->running != 0 || app->request != 0)
-        return;
+    if (app->running != 0 || app->request != 0 || app->state == APP_LOADING)
+        return; /* which ids a prompt may hold is known when the model is */
     app->next = NULL;
     if (next != NULL) {
         submit(app, next);
@@ -178,7 +178,7 @@ void app_end_turn(struct app *app, struct turn *turn, enum end_reason reason)
 }
 
 /* An answer that waits for the backend was never begun. */
-static void drop_next(struct app *app)
+void app_drop_next(struct app *app, enum end_reason reason)
 {
     struct turn *next = app->next;
 
@@ -187,7 +187,7 @@ static void drop_next(struct app *app)
         return;
     app->answer_recorded = false;
     app->detok = (struct detokenizer){.n_held = 0};
-    app_end_turn(app, next, END_STOPPED);
+    app_end_turn(app, next, reason);
 }
 
 void app_leave_answer(struct app *app)
@@ -200,17 +200,16 @@ void app_leave_answer(struct app *app)
         app->answer = NULL;
         app->stopping = false;
         app_end_turn(app, answer, END_STOPPED);
-        if (app->state != APP_LOADING && app->state != APP_FAILED)
-            app->state = APP_IDLE;
+        app->state = APP_IDLE;
     }
-    drop_next(app);
+    app_drop_next(app, END_STOPPED);
 }
 
 void app_stop(struct app *app)
 {
     if (!app_is_answering(app))
         return;
-    drop_next(app);
+    app_drop_next(app, END_STOPPED);
     if (app->request != 0 && !app->stopping) {
         app->stopping = true;
         backend_cancel(app->backend);

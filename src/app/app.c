@@ -85,8 +85,8 @@ static void init_values(struct app *app)
     app->seed_origin = o->seed >= 0 ? ORIGIN_COMMAND_LINE
                        : seed >= 0  ? ORIGIN_PRESET
                                     : ORIGIN_BUILT_IN;
-    app->on_full = s == NULL || s->drop_oldest ? CONTEXT_DROP_OLDEST : CONTEXT_STOP;
-    app->on_full_origin = s != NULL ? ORIGIN_SETTINGS : ORIGIN_BUILT_IN;
+    app->on_full = s != NULL && s->drop_oldest ? CONTEXT_DROP_OLDEST : CONTEXT_STOP;
+    app->on_full_origin = s != NULL && s->drop_oldest ? ORIGIN_SETTINGS : ORIGIN_BUILT_IN;
     app->mouse = s == NULL || s->mouse;
     app->theme = mem_strdup(s != NULL && s->theme != NULL ? s->theme : "dark");
     app->control.pace = s != NULL ? s->pace : 0;

@@ -15,6 +15,8 @@ void app_refresh_status(struct app *app);
 void app_send(struct app *app, const char *text);
 /* Leaves the answer under way: it ends as stopped, and what its request still says is ignored. */
 void app_leave_answer(struct app *app);
+/* An answer that was asked for but has not begun ends like this. */
+void app_drop_next(struct app *app, enum end_reason reason);
 /* The backend is free: what waits for it begins. */
 void app_go_on(struct app *app);
 /* The path shows other turns: what belonged to turns that are gone is forgotten. */

@@ -206,6 +206,16 @@ static void add_bytes(struct str *out, uint64_t bytes)
     str_add_format(out, unit == 0 ? "%.0f %s" : "%.2f %s", v, units[unit]);
 }
 
+/* "8,192" */
+static void add_count(struct str *out, uint64_t n)
+{
+    size_t start = out->len;
+
+    str_add_format(out, "%llu", (unsigned long long)n);
+    for (size_t digits = 3; out->len - start > digits; digits += 4)
+        str_insert(out, out->len - digits, ",", 1);
+}
+
 static void add_cost(struct str *out, const char *what, uint64_t bytes)
 {
     str_add_format(out, "%-16s", what);
@@ -223,13 +233,17 @@ void command_context(struct app *app, const char *args)
         app_say(app, SAY_INFO, "no model is open yet");
         return;
     }
-    str_add_format(&text, "%-16s%d of %d positions (%.1f %%)\n", "in use", app->ctx_used, l->ctx,
-                   100.0 * app->ctx_used / l->ctx);
+    str_add_format(&text, "%-16s", "in use");
+    add_count(&text, (uint64_t)app->ctx_used);
+    str_add_text(&text, " of ");
+    add_count(&text, (uint64_t)l->ctx);
+    str_add_format(&text, " positions (%.1f %%)\n", 100.0 * app->ctx_used / l->ctx);
     str_add_format(&text, "%-16s%d layers, %d heads, %d KV heads of %d\n", "model", l->layers,
                    l->heads, l->kv_heads, l->head_dim);
-    str_add_format(&text, "%-16s%llu B = 2 x %d x %d x %d x %.4g B\n", "a token costs",
-                   (unsigned long long)l->bytes_per_token, l->layers, l->kv_heads, l->head_dim,
-                   l->bytes_per_element);
+    str_add_format(&text, "%-16s", "a token costs");
+    add_count(&text, l->bytes_per_token);
+    str_add_format(&text, " B = 2 (K, V) x %d x %d x %d x %.4g B\n", l->layers, l->kv_heads,
+                   l->head_dim, l->bytes_per_element);
     add_cost(&text, "used", l->bytes_per_token * (uint64_t)app->ctx_used);
     if (app->kv_used > 0)
         add_cost(&text, "held in blocks", app->kv_used);

@@ -71,8 +71,10 @@ void app_move_fader(struct app *app, enum knob knob, double travel)
 
 void app_reset_fader(struct app *app, enum knob knob)
 {
-    desk_reset(&app->desk, knob);
-    touched(app);
+    if (desk_knob_changed(&app->desk, knob) || app->desk.fader[knob].muted) {
+        desk_reset(&app->desk, knob);
+        touched(app);
+    }
 }
 
 void app_mute_fader(struct app *app, enum knob knob)

@@ -29,7 +29,7 @@ static void on_ready(struct app *app, const struct event *e)
 {
     (void)e;
     app->load_share = 1;
-    app->state = app->request != 0 ? APP_PREFILL : APP_IDLE;
+    app->state = APP_IDLE;
     free(app->previous_model);
     app->previous_model = NULL;
     const struct template_choice *t = app->status.chat_template;
@@ -38,7 +38,17 @@ static void on_ready(struct app *app, const struct event *e)
         app_say(app, SAY_WARNING, "this model's chat template is not known; %s is used instead",
                 template_name(t->tmpl));
     app_publish(app);
-    app_changed(app, CHANGE_STATUS);
+    app_go_on(app);
+}
+
+/* What was queued behind an answer that failed goes back to where it was typed. */
+static void return_queued(struct app *app)
+{
+    if (app->queued == NULL || app->ops == NULL || app->ops->set_input == NULL)
+        return;
+    app->ops->set_input(app->ops_ctx, app->queued);
+    free(app->queued);
+    app->queued = NULL;
 }
 
 /* The model could not be opened: back to the one before, where there is one. */
@@ -51,8 +61,11 @@ static void on_failed(struct app *app, const char *why)
     app->state = APP_FAILED;
     app_say(app, SAY_ERROR, "%s", why);
     app->previous_model = NULL;
-    if (previous == NULL)
+    if (previous == NULL) {
+        app_drop_next(app, END_ERROR);
+        return_queued(app);
         return;
+    }
     snprintf(said, sizeof said, "%s", why);
     if (app_switch_model(app, previous, &err))
         app_say(app, SAY_ERROR, "%.180s; back to %.60s", said, previous);
@@ -275,29 +288,18 @@ static void on_end(struct app *app, const struct event *e)
     app_go_on(app);
 }
 
-/* What was queued behind an answer that failed goes back to where it was typed. */
-static void return_queued(struct app *app)
-{
-    if (app->queued == NULL || app->ops == NULL || app->ops->set_input == NULL)
-        return;
-    app->ops->set_input(app->ops_ctx, app->queued);
-    free(app->queued);
-    app->queued = NULL;
-}
-
 static void on_error(struct app *app, const struct event *e)
 {
     struct turn *t = app->answer;
-    bool ours = is_ours(app, e) || (app->status.failed && app->request != 0);
+    bool ours = is_ours(app, e);
 
-    if (e->request == app->running || app->status.failed)
+    if (e->request == app->running)
         app->running = 0;
     if (ours) {
         app->request = 0;
         app->answer = NULL;
         app->stopping = false;
-        if (app->state != APP_LOADING)
-            app->state = APP_IDLE;
+        app->state = APP_IDLE;
         app_end_turn(app, t, END_ERROR);
         return_queued(app);
     }
@@ -305,7 +307,7 @@ static void on_error(struct app *app, const struct event *e)
         on_failed(app, e->text);
     else if (ours || e->request == 0)
         app_say(app, SAY_ERROR, "%s", e->text);
-    if (app->state != APP_FAILED && app->state != APP_LOADING)
+    if (app->state != APP_FAILED)
         app_go_on(app);
 }
 

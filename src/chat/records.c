@@ -40,14 +40,17 @@ static void add_int(cJSON *o, const char *key, int64_t value)
     cJSON_AddRawToObject(o, key, text);
 }
 
-/* Nine digits bring every float back; a number that JSON lacks is left out. */
+/* Nine digits bring every float back, and of doubles the shortest that does is taken. A number that JSON
+ * lacks is left out. */
 static void add_number(cJSON *o, const char *key, double value, int digits)
 {
     char text[40];
 
     if (!isfinite(value))
         return;
-    snprintf(text, sizeof text, "%.*g", digits, value);
+    snprintf(text, sizeof text, "%.15g", value);
+    if (digits < 15 || strtod(text, NULL) != value)
+        snprintf(text, sizeof text, "%.*g", digits, value);
     cJSON_AddRawToObject(o, key, text);
 }
 
