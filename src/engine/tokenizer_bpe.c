@@ -59,7 +59,9 @@ bool bpe_index_words(struct tokenizer *t, struct error *err)
 {
     size_t slots = slots_for((size_t)t->n_vocab), len;
 
-    t->words = mem_alloc(slots * sizeof *t->words);
+    t->words = mem_try_alloc(slots * sizeof *t->words);
+    if (t->words == NULL)
+        return error_set(err, "no memory for %d tokens", t->n_vocab);
     memset(t->words, 0xFF, slots * sizeof *t->words);
     t->words_mask = slots - 1;
     memset(t->bytes, 0xFF, sizeof t->bytes);
@@ -100,14 +102,17 @@ static uint64_t pair_of(int32_t left, int32_t right)
     return (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
 }
 
-void bpe_start_merges(struct tokenizer *t, size_t n)
+bool bpe_start_merges(struct tokenizer *t, size_t n, struct error *err)
 {
     size_t slots = slots_for(n);
 
-    t->merges = mem_array(slots, sizeof *t->merges);
+    t->merges = mem_try_alloc(slots * sizeof *t->merges);
+    if (t->merges == NULL)
+        return error_set(err, "no memory for %zu merges", n);
     t->merges_mask = slots - 1;
     for (size_t i = 0; i < slots; i++)
         t->merges[i].merged = -1;
+    return true;
 }
 
 void bpe_add_merge(struct tokenizer *t, int32_t left, int32_t right, uint32_t rank, int32_t merged)

@@ -78,14 +78,14 @@ bool vocabulary_read_merges(struct tokenizer *t, const struct gguf *g, struct er
 
 /* ---- tokenizer_bpe.c ------------------------------------------------------------------------- */
 
-/* Enters all normal tokens. False when two have the same text. */
+/* Enters all normal tokens. False when two have the same text, or memory lacks. */
 bool bpe_index_words(struct tokenizer *t, struct error *err);
 
 /* The normal token with these bytes, or -1. */
 int32_t bpe_find_word(const struct tokenizer *t, const char *bytes, size_t len);
 
 /* Makes room for `n` merges, then enters them, best first. */
-void bpe_start_merges(struct tokenizer *t, size_t n);
+bool bpe_start_merges(struct tokenizer *t, size_t n, struct error *err);
 void bpe_add_merge(struct tokenizer *t, int32_t left, int32_t right, uint32_t rank,
                    int32_t merged);
 

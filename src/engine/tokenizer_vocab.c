@@ -12,7 +12,7 @@
 
 /* Byte-level vocabularies write a byte that is a visible character of Latin-1 as that character,
  * and the others as U+0100, U+0101... in their order. */
-enum { ALPHABET_END = 0x144 };
+enum { ALPHABET_END = 0x144, MERGES_MAX = 1 << 25 };
 
 struct alphabet {
     int16_t byte[ALPHABET_END]; /* by code point; -1: stands for none */
@@ -146,7 +146,9 @@ bool vocabulary_read_tokens(struct tokenizer *t, const struct gguf *g, struct er
     if (!open_source(&s, g, t->n_vocab, err))
         return false;
     size_t n = (size_t)t->n_vocab, room = (size_t)(s.tokens.end - s.tokens.at);
-    t->text = mem_alloc(room);
+    t->text = mem_try_alloc(room);
+    if (t->text == NULL)
+        return error_set(err, "%s: no memory for the vocabulary", gguf_path(g));
     t->starts = mem_alloc((n + 1) * sizeof *t->starts);
     t->kinds = mem_alloc(n);
     t->eog = mem_alloc(n);
@@ -302,10 +304,12 @@ bool vocabulary_read_merges(struct tokenizer *t, const struct gguf *g, struct er
 
     if (!gguf_read_array(g, "tokenizer.ggml.merges", true, GGUF_STRING, &list, err))
         return false;
-    if (list.n > UINT32_MAX)
-        return error_set(err, "%s: %" PRIu64 " merges", gguf_path(g), list.n);
+    if (list.n > MERGES_MAX)
+        return error_set(err, "%s: %" PRIu64 " merges are more than a vocabulary has", gguf_path(g),
+                         list.n);
+    if (!bpe_start_merges(t, (size_t)list.n, err))
+        return error_prefix(err, "%s", gguf_path(g));
     alphabet_init(&alphabet);
-    bpe_start_merges(t, (size_t)list.n);
     for (uint32_t rank = 0; ok && gguf_next_string(&list, &text); rank++) {
         mem_grow(&scratch, &cap, text.len, 1);
         if (!add_merge(t, &alphabet, text, rank, &last, scratch))
