@@ -1,162 +1,44 @@
 /* The generation thread from outside, through the scripted backend: what events come, which knobs a
  * draw uses, and that pause, step, pace, cancel and close do what they say. Waits are for events.
  */
-#include "test.h"
+#include "rig.h"
 
-#include <math.h>
-#include <poll.h>
 #include <unistd.h>
 
-#include "backend/backend.h"
-#include "backend/events.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/str.h"
-
-/* ---- a desk for tests ----------------------------------------------------------------------- */
-
-struct desk {
-    struct backend *b;
-    struct control control;
-    uint32_t next_id;
-    struct str text; /* of the tokens since the last submit */
-    int32_t tokens;
-    struct event last; /* the event that `await` stopped at */
-};
-
-static struct desk desk_open(const char *script)
-{
-    struct desk d = {.control = {.knobs = knobs_default()}, .next_id = 1, .text = STR_INIT};
-    char path[] = "/tmp/fader-script-XXXXXX";
-    struct error err = {""};
-    int fd = mkstemp(path);
-
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, script, strlen(script)), (ssize_t)strlen(script));
-    close(fd);
-    d.b = scripted_backend_new(path, &d.control, &err);
-    unlink(path);
-    if (d.b == NULL)
-        fail_msg("%s", err.text);
-    return d;
-}
-
-static void desk_close(struct desk *d)
-{
-    backend_close(d->b);
-    str_done(&d->text);
-}
-
-static void publish(struct desk *d)
-{
-    d->control.version++;
-    backend_publish(d->b, &d->control);
-}
-
-static bool next(struct desk *d)
-{
-    struct event *e = &d->last;
-
-    while (!backend_next_event(d->b, e)) {
-        struct pollfd p = {d->b->wake_fd, POLLIN, 0};
-        wake_arm(d->b->wake);
-        if (backend_next_event(d->b, e)) {
-            wake_disarm(d->b->wake);
-            break;
-        }
-        if (poll(&p, 1, 30000) != 1)
-            return false;
-        wake_disarm(d->b->wake);
-    }
-    if (e->type == EVENT_TOKEN) {
-        str_add(&d->text, e->text, e->len);
-        assert_int_equal(e->u.token.n, d->tokens);
-        d->tokens++;
-    }
-    return true;
-}
-
-/* Takes events until one of this type has come. */
-static struct event *await(struct desk *d, enum event_type type)
-{
-    do {
-        if (!next(d))
-            fail_msg("waited 30 s for event %d", (int)type);
-        if (d->last.type == EVENT_ERROR && type != EVENT_ERROR)
-            fail_msg("%s", d->last.text);
-    } while (d->last.type != type);
-    return &d->last;
-}
-
-static struct request new_request(struct desk *d, const char *prompt)
-{
-    struct request r = {.id = d->next_id++, .kind = REQUEST_CHAT, .seed = 7, .max_tokens = -1};
-
-    message_list_add(&r.messages, ROLE_USER, prompt, NULL, 0);
-    str_clear(&d->text);
-    d->tokens = 0;
-    return r;
-}
-
-static void submit(struct desk *d, struct request *r)
-{
-    struct error err = {""};
-
-    if (!backend_submit(d->b, r, &err))
-        fail_msg("%s", err.text);
-}
-
-static void ask(struct desk *d, const char *prompt)
-{
-    struct request r = new_request(d, prompt);
-
-    submit(d, &r);
-}
-
-static void add_move(struct request *r, int32_t n, enum knob knob, double value)
-{
-    r->moves = mem_realloc_array(r->moves, r->n_moves + 1, sizeof *r->moves);
-    r->moves[r->n_moves++] = (struct move){n, knob, value};
-}
-
-static void expect_end(struct desk *d, enum end_reason reason)
-{
-    struct event *e = await(d, EVENT_END);
-
-    assert_string_equal(end_reason_name(e->u.end.reason), end_reason_name(reason));
-}
 
 #define ENDLESS                                                                                    \
-    "{\"model\":{\"ctx\":1000000}}\n{\"draw\":[[\" a\",1],[\" b\",0.8],[\" c\",0.1],[\" "          \
-    "d\",-1]]}\n{\"repeat\":0}\n"
+    "{\"model\":{\"ctx\":1000000}}\n"                                                              \
+    "{\"draw\":[[\" a\",1],[\" b\",0.8],[\" c\",0.1],[\" d\",-1]]}\n{\"repeat\":0}\n"
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
 static void test_answer(void **state)
 {
-    struct desk d =
-        desk_open("# a comment\n\n{\"model\":{\"name\":\"Toy\",\"loading\":[0.5]}}\n"
-                  "{\"progress\":[2,4],\"text\":\"Rain falls.\"}\n"
-                  "{\"draw\":[[{\"hex\":\"e4bd\"},0]]}\n{\"draw\":[[{\"hex\":\"a0\"},0]]}\n"
-                  "{\"text\":\"\\u001b[2J\"}\n");
+    struct rig d;
     struct backend_status status;
     char piece[8];
     (void)state;
 
-    assert_near(await(&d, EVENT_LOADING)->u.loading.share, 0, 0);
-    assert_near(await(&d, EVENT_LOADING)->u.loading.share, 0.5, 0);
-    assert_string_equal(await(&d, EVENT_READY)->text, "Toy");
-    ask(&d, "one two three");
-    struct event *e = await(&d, EVENT_START);
+    rig_open_script(&d, "# a comment\n\n{\"model\":{\"name\":\"Toy\",\"loading\":[0.5]}}\n"
+                        "{\"progress\":[2,4],\"text\":\"Rain falls.\"}\n"
+                        "{\"draw\":[[{\"hex\":\"e4bd\"},0]]}\n{\"draw\":[[{\"hex\":\"a0\"},0]]}\n"
+                        "{\"text\":\"\\u001b[2J\"}\n");
+    assert_near(rig_await(&d, EVENT_LOADING)->u.loading.share, 0, 0);
+    assert_near(rig_await(&d, EVENT_LOADING)->u.loading.share, 0.5, 0);
+    assert_string_equal(rig_await(&d, EVENT_READY)->text, "Toy");
+    rig_ask(&d, "one two three");
+    struct event *e = rig_await(&d, EVENT_START);
     assert_int_equal(e->request, 1);
     assert_int_equal(e->u.start.seed, 7);
     assert_int_equal(e->u.start.prompt_tokens, 3);
-    assert_int_equal(await(&d, EVENT_PROGRESS)->u.progress.total, 4);
-    e = await(&d, EVENT_TOKEN);
+    assert_int_equal(rig_await(&d, EVENT_PROGRESS)->u.progress.total, 4);
+    e = rig_await(&d, EVENT_TOKEN);
     assert_string_equal(e->text, "Rain");
     assert_int_equal(e->u.token.ctx_used, 4);
     assert_near(e->u.token.draw.p, 1, 0);
-    e = await(&d, EVENT_END);
+    e = rig_await(&d, EVENT_END);
     assert_int_equal(e->u.end.reason, END_EOG);
     assert_int_equal(e->u.end.eog_id, 0);
     assert_int_equal(e->u.end.tokens, 5);
@@ -170,120 +52,124 @@ static void test_answer(void **state)
     assert_int_equal(backend_piece(d.b, 1, piece, 2), 4);
     assert_memory_equal(piece, "Ra", 2);
     assert_int_equal(backend_piece(d.b, 99, piece, 2), 0);
-    desk_close(&d);
+    rig_close(&d);
 }
 
 static void test_answers_in_turn(void **state)
 {
-    struct desk d = desk_open("{\"answer\":{}}\n{\"text\":\"one\"}\n"
-                              "{\"answer\":{\"for\":\"poem\"}}\n{\"text\":\"verse\"}\n"
-                              "{\"answer\":{}}\n{\"text\":\"two\"}\n");
+    struct rig d;
     static const char *const prompts[] = {"x", "a poem please", "x", "x"};
     static const char *const wanted[] = {"one", "verse", "two", "one"};
     (void)state;
 
+    rig_open_script(&d, "{\"answer\":{}}\n{\"text\":\"one\"}\n"
+                        "{\"answer\":{\"for\":\"poem\"}}\n{\"text\":\"verse\"}\n"
+                        "{\"answer\":{}}\n{\"text\":\"two\"}\n");
     for (int i = 0; i < 4; i++) {
-        ask(&d, prompts[i]);
-        expect_end(&d, END_EOG);
+        rig_ask(&d, prompts[i]);
+        rig_expect_end(&d, END_EOG);
         assert_string_equal(d.text.data, wanted[i]);
     }
-    desk_close(&d);
+    rig_close(&d);
 }
 
 static void test_limits(void **state)
 {
-    struct desk d = desk_open(ENDLESS "{\"model\":{\"ctx\":10}}\n");
+    struct rig d;
     (void)state;
 
-    struct request r = new_request(&d, "a b c");
+    rig_open_script(&d, ENDLESS "{\"model\":{\"ctx\":10}}\n");
+    struct request r = rig_request(&d, "a b c");
     r.max_tokens = 3;
-    submit(&d, &r);
-    expect_end(&d, END_MAX_TOKENS);
+    rig_submit(&d, &r);
+    rig_expect_end(&d, END_MAX_TOKENS);
     assert_int_equal(d.tokens, 3);
-    r = new_request(&d, "a b c");
+    r = rig_request(&d, "a b c");
     r.max_tokens = 0;
-    submit(&d, &r);
-    expect_end(&d, END_MAX_TOKENS);
+    rig_submit(&d, &r);
+    rig_expect_end(&d, END_MAX_TOKENS);
     assert_int_equal(d.tokens, 0);
-    ask(&d, "a b c");
-    expect_end(&d, END_CONTEXT_FULL); /* seven fit, and one more that nobody runs */
+    rig_ask(&d, "a b c");
+    rig_expect_end(&d, END_CONTEXT_FULL); /* seven fit, and one more that nobody runs */
     assert_int_equal(d.tokens, 8);
-    r = new_request(&d, "a b c");
-    message_list_add(&r.messages, ROLE_ASSISTANT, "d", NULL, 0);
-    message_list_add(&r.messages, ROLE_USER, "e", NULL, 0);
+    r = rig_request(&d, "a b c");
+    rig_add_message(&r, ROLE_ASSISTANT, "d");
+    rig_add_message(&r, ROLE_USER, "e");
     r.on_full = CONTEXT_DROP_OLDEST;
     r.max_tokens = 7;
-    submit(&d, &r);
-    assert_int_equal(await(&d, EVENT_DROPPED)->u.dropped.messages, 2);
-    expect_end(&d, END_MAX_TOKENS);
-    desk_close(&d);
+    rig_submit(&d, &r);
+    assert_int_equal(rig_await(&d, EVENT_DROPPED)->u.dropped.messages, 2);
+    rig_expect_end(&d, END_MAX_TOKENS);
+    rig_close(&d);
 }
 
 static void test_same_dice_and_branches(void **state)
 {
-    struct desk d = desk_open(ENDLESS);
+    struct rig d;
     int32_t ids[30];
     (void)state;
 
+    rig_open_script(&d, ENDLESS);
     for (int round = 0; round < 2; round++) {
-        struct request r = new_request(&d, "x");
+        struct request r = rig_request(&d, "x");
         r.max_tokens = 30;
-        submit(&d, &r);
+        rig_submit(&d, &r);
         for (int i = 0; i < 30; i++) {
-            int32_t id = await(&d, EVENT_TOKEN)->u.token.draw.id;
+            int32_t id = rig_await(&d, EVENT_TOKEN)->u.token.draw.id;
             assert_true(round == 0 || id == ids[i]);
             ids[i] = id;
         }
-        expect_end(&d, END_MAX_TOKENS);
+        rig_expect_end(&d, END_MAX_TOKENS);
     }
     /* The tokens that a request brings along are context: the draws go on with their numbers. */
-    struct request r = new_request(&d, "x");
+    struct request r = rig_request(&d, "x");
     r.max_tokens = 30;
     r.answer = mem_dup(ids, 10 * sizeof *ids);
     r.n_answer = 10;
     d.tokens = 10;
-    submit(&d, &r);
+    rig_submit(&d, &r);
     for (int i = 10; i < 30; i++)
-        assert_int_equal(await(&d, EVENT_TOKEN)->u.token.draw.id, ids[i]);
-    expect_end(&d, END_MAX_TOKENS);
+        assert_int_equal(rig_await(&d, EVENT_TOKEN)->u.token.draw.id, ids[i]);
+    rig_expect_end(&d, END_MAX_TOKENS);
     assert_int_equal(d.last.u.end.tokens, 30);
-    desk_close(&d);
+    rig_close(&d);
 }
 
 static void test_failures(void **state)
 {
-    struct desk d = desk_open("{\"text\":\"so far\"}\n{\"error\":\"the script says so\"}\n");
+    struct rig d;
     struct error err;
     struct backend_status status;
     (void)state;
 
-    ask(&d, "x");
+    rig_open_script(&d, "{\"text\":\"so far\"}\n{\"error\":\"the script says so\"}\n");
+    rig_ask(&d, "x");
     struct request second = {
         .id = 2, .kind = REQUEST_RAW, .text = mem_strdup("y"), .text_len = 1, .max_tokens = -1};
     assert_false(backend_submit(d.b, &second, &err));
     assert_string_equal(err.text, "an answer is already under way");
-    struct event *e = await(&d, EVENT_ERROR);
+    struct event *e = rig_await(&d, EVENT_ERROR);
     assert_int_equal(e->request, 1);
     assert_string_equal(e->text, "the script says so");
     d.tokens = 0;
-    submit(&d, &second); /* after the error the next one may come */
-    await(&d, EVENT_ERROR);
-    desk_close(&d);
+    rig_submit(&d, &second); /* after the error the next one may come */
+    rig_await(&d, EVENT_ERROR);
+    rig_close(&d);
 
-    d = desk_open("{\"model\":{\"error\":\"no such model\"}}\n");
-    struct request r = new_request(&d, "x");
+    rig_open_script(&d, "{\"model\":{\"error\":\"no such model\"}}\n");
+    struct request r = rig_request(&d, "x");
     bool taken = backend_submit(d.b, &r, &err); /* before or after it has failed */
-    assert_string_equal(await(&d, EVENT_ERROR)->text, "no such model");
+    assert_string_equal(rig_await(&d, EVENT_ERROR)->text, "no such model");
     if (taken)
-        assert_int_equal(await(&d, EVENT_ERROR)->request, 2 - 1);
+        assert_int_equal(rig_await(&d, EVENT_ERROR)->request, 2 - 1);
     else
         request_done(&r);
     backend_status(d.b, &status);
     assert_true(status.failed);
-    r = new_request(&d, "x");
+    r = rig_request(&d, "x");
     assert_false(backend_submit(d.b, &r, &err));
     request_done(&r);
-    desk_close(&d);
+    rig_close(&d);
 }
 
 static void test_bad_scripts(void **state)
@@ -312,66 +198,62 @@ static void test_bad_scripts(void **state)
 
 static void test_moves(void **state)
 {
-    struct desk d = desk_open(ENDLESS);
-    struct request r = new_request(&d, "x");
+    struct rig d;
     (void)state;
 
+    rig_open_script(&d, ENDLESS);
+    struct request r = rig_request(&d, "x");
     r.max_tokens = 8;
-    add_move(&r, 0, KNOB_TOP_K, 3);
-    add_move(&r, 5, KNOB_TEMPERATURE, 1.6);
-    add_move(&r, 5, KNOB_TOP_P, 0.9); /* no change: no event */
-    submit(&d, &r);
-    struct event *e = await(&d, EVENT_KNOB);
+    rig_add_move(&r, 0, KNOB_TOP_K, 3);
+    rig_add_move(&r, 5, KNOB_TEMPERATURE, 1.6);
+    rig_add_move(&r, 5, KNOB_TOP_P, 0.9); /* no change: no event */
+    rig_submit(&d, &r);
+    struct event *e = rig_await(&d, EVENT_KNOB);
     assert_int_equal(e->u.knob.n, 0);
     assert_int_equal(e->u.knob.knob, KNOB_TOP_K);
     assert_near(e->u.knob.from, 50, 0);
     for (int n = 0; n < 5; n++)
-        assert_near(await(&d, EVENT_TOKEN)->u.token.knobs.value[KNOB_TEMPERATURE], 0.8, 0);
-    assert_true(next(&d));
+        assert_near(rig_await(&d, EVENT_TOKEN)->u.token.knobs.value[KNOB_TEMPERATURE], 0.8, 0);
+    assert_true(rig_next(&d));
     assert_int_equal(d.last.type, EVENT_KNOB); /* right before the token that it is in force for */
     assert_int_equal(d.last.u.knob.n, 5);
     assert_near(d.last.u.knob.value, 1.6, 1e-6);
     for (int n = 5; n < 8; n++) {
-        assert_true(next(&d));
+        assert_true(rig_next(&d));
         assert_int_equal(d.last.type, EVENT_TOKEN);
         assert_near(d.last.u.token.knobs.value[KNOB_TEMPERATURE], 1.6, 0);
         assert_near(d.last.u.token.knobs.value[KNOB_TOP_K], 3, 0);
     }
-    expect_end(&d, END_MAX_TOKENS);
+    rig_expect_end(&d, END_MAX_TOKENS);
     /* With the answer the movements end. */
-    r = new_request(&d, "x");
+    r = rig_request(&d, "x");
     r.max_tokens = 1;
-    submit(&d, &r);
-    assert_near(await(&d, EVENT_TOKEN)->u.token.knobs.value[KNOB_TEMPERATURE], 0.8, 0);
-    expect_end(&d, END_MAX_TOKENS);
-    desk_close(&d);
-}
-
-static void step(struct desk *d)
-{
-    d->control.steps++;
-    publish(d);
+    rig_submit(&d, &r);
+    assert_near(rig_await(&d, EVENT_TOKEN)->u.token.knobs.value[KNOB_TEMPERATURE], 0.8, 0);
+    rig_expect_end(&d, END_MAX_TOKENS);
+    rig_close(&d);
 }
 
 /* Paused, a knob moves before every draw: each draw uses its own, and the hand wins over movements.
  */
 static void test_knob_before_every_draw(void **state)
 {
-    struct desk d = desk_open(ENDLESS);
+    struct rig d;
     (void)state;
 
+    rig_open_script(&d, ENDLESS);
     d.control.paused = true;
-    publish(&d);
-    struct request r = new_request(&d, "x");
-    add_move(&r, 10, KNOB_TEMPERATURE, 3);
-    submit(&d, &r);
+    rig_publish(&d);
+    struct request r = rig_request(&d, "x");
+    rig_add_move(&r, 10, KNOB_TEMPERATURE, 3);
+    rig_submit(&d, &r);
     for (int n = 0; n < 200; n++) {
         d.control.knobs.value[KNOB_TOP_K] = 1 + n % 4;
         if (n == 15)
             d.control.knobs.value[KNOB_TEMPERATURE] = 0.5;
-        publish(&d);
-        step(&d);
-        struct event *e = await(&d, EVENT_TOKEN);
+        rig_publish(&d);
+        rig_step(&d);
+        struct event *e = rig_await(&d, EVENT_TOKEN);
         assert_near(e->u.token.knobs.value[KNOB_TOP_K], 1 + n % 4, 0);
         assert_int_equal(e->u.token.version, d.control.version);
         assert_near(e->u.token.knobs.value[KNOB_TEMPERATURE], n < 10 ? 0.8 : n < 15 ? 3 : 0.5, 0);
@@ -379,48 +261,50 @@ static void test_knob_before_every_draw(void **state)
             assert_string_equal(e->text, " a"); /* top-k 1 */
     }
     backend_cancel(d.b);
-    expect_end(&d, END_STOPPED);
-    desk_close(&d);
+    rig_expect_end(&d, END_STOPPED);
+    rig_close(&d);
 }
 
 /* At full speed: once a token was drawn after a publication, the next uses it. */
 static void test_knob_at_full_speed(void **state)
 {
-    struct desk d = desk_open(ENDLESS);
+    struct rig d;
     (void)state;
 
-    ask(&d, "x");
+    rig_open_script(&d, ENDLESS);
+    rig_ask(&d, "x");
     for (int round = 0; round < 300; round++) {
         d.control.knobs.value[KNOB_TEMPERATURE] = 0.5 + 0.01 * (round % 100);
-        publish(&d);
+        rig_publish(&d);
         const int64_t published = clock_now_ns();
-        while (await(&d, EVENT_TOKEN)->u.token.time_ns <= published)
+        while (rig_await(&d, EVENT_TOKEN)->u.token.time_ns <= published)
             continue;
-        await(&d, EVENT_TOKEN);
+        rig_await(&d, EVENT_TOKEN);
         assert_int_equal(d.last.u.token.version, d.control.version);
         assert_true(d.last.u.token.knobs.value[KNOB_TEMPERATURE] ==
                     d.control.knobs.value[KNOB_TEMPERATURE]);
     }
     backend_cancel(d.b);
-    expect_end(&d, END_STOPPED);
-    desk_close(&d);
+    rig_expect_end(&d, END_STOPPED);
+    rig_close(&d);
 }
 
 /* A board written without pause while an answer runs, read by nobody else. */
 static void test_board_without_pause(void **state)
 {
-    struct desk d = desk_open(ENDLESS);
-    struct request r = new_request(&d, "x");
+    struct rig d;
     (void)state;
 
+    rig_open_script(&d, ENDLESS);
+    struct request r = rig_request(&d, "x");
     r.max_tokens = 3000;
     d.control.candidates = 8;
-    submit(&d, &r);
+    rig_submit(&d, &r);
     bool over = false;
     uint32_t version = 0;
     while (!over) {
         d.control.knobs.value[KNOB_TOP_P] = 0.5 + (d.control.version % 50) * 0.01;
-        publish(&d);
+        rig_publish(&d);
         while (!over && backend_next_event(d.b, &d.last)) {
             over = d.last.type == EVENT_END;
             if (d.last.type != EVENT_TOKEN)
@@ -432,95 +316,98 @@ static void test_board_without_pause(void **state)
         }
     }
     assert_int_equal(d.last.u.end.reason, END_MAX_TOKENS);
-    desk_close(&d);
+    rig_close(&d);
 }
 
 /* ---- pause, views, the dice ----------------------------------------------------------------- */
 
 static void test_pause_shows_the_next_word(void **state)
 {
-    struct desk d = desk_open(ENDLESS);
+    struct rig d;
     struct event *e;
     (void)state;
 
+    rig_open_script(&d, ENDLESS);
     d.control.paused = true;
     d.control.candidates = 3;
-    publish(&d);
-    ask(&d, "x");
+    rig_publish(&d);
+    rig_ask(&d, "x");
     for (int n = 0; n < 50; n++) {
-        e = await(&d, EVENT_VIEW);
+        e = rig_await(&d, EVENT_VIEW);
         assert_int_equal(e->u.view.n, n);
         assert_false(e->u.view.drawn);
         assert_int_equal(e->u.view.n_listed, 3);
         assert_near(e->u.view.dice, sampler_uniform(7, (uint64_t)n), 0);
         d.control.knobs.value[KNOB_TEMPERATURE] = 0.5 + (n * 37 % 100) * 0.02;
-        publish(&d);
-        e = await(&d, EVENT_VIEW); /* the same logits, the new knob, no draw */
+        rig_publish(&d);
+        e = rig_await(&d, EVENT_VIEW); /* the same logits, the new knob, no draw */
         assert_int_equal(e->u.view.n, n);
         assert_int_equal(e->u.view.version, d.control.version);
         const int32_t promised = e->u.view.pick;
         const double promised_p = e->u.view.pick_p;
-        step(&d);
-        e = await(&d, EVENT_TOKEN);
+        rig_step(&d);
+        e = rig_await(&d, EVENT_TOKEN);
         assert_int_equal(e->u.token.n, n);
         assert_int_equal(e->u.token.draw.id, promised);
         assert_true(e->u.token.draw.p == promised_p);
-        e = await(&d, EVENT_VIEW);
+        e = rig_await(&d, EVENT_VIEW);
         assert_true(e->u.view.drawn);
         assert_int_equal(e->u.view.pick, promised);
     }
-    await(
+    rig_await(
         &d,
         EVENT_VIEW); /* of the next word: and then nothing more comes, however often it is asked */
     backend_cancel(d.b);
-    expect_end(&d, END_STOPPED);
+    rig_expect_end(&d, END_STOPPED);
     assert_int_equal(d.last.u.end.tokens, 50);
-    desk_close(&d);
+    rig_close(&d);
 }
 
 /* Several steps at once are several tokens, not one; steps made while running are not saved up. */
 static void test_steps(void **state)
 {
-    struct desk d = desk_open(ENDLESS);
+    struct rig d;
     (void)state;
 
+    rig_open_script(&d, ENDLESS);
     d.control.steps = 100; /* before the answer: not for it */
-    publish(&d);
+    rig_publish(&d);
     d.control.paused = true;
     d.control.candidates = 1;
-    publish(&d);
-    ask(&d, "x");
-    await(&d, EVENT_VIEW);
+    rig_publish(&d);
+    rig_ask(&d, "x");
+    rig_await(&d, EVENT_VIEW);
     assert_int_equal(d.tokens, 0);
     d.control.steps += 5;
-    publish(&d);
+    rig_publish(&d);
     for (int i = 0; i < 5; i++)
-        await(&d, EVENT_TOKEN);
+        rig_await(&d, EVENT_TOKEN);
     do {
-        await(&d, EVENT_VIEW);
+        rig_await(&d, EVENT_VIEW);
     } while (d.last.u.view.drawn);
     assert_int_equal(d.last.u.view.n, 5);
-    publish(&d);
-    await(&d, EVENT_VIEW);
+    rig_publish(&d);
+    rig_await(&d, EVENT_VIEW);
     assert_int_equal(d.last.u.view.n, 5);
     assert_int_equal(d.tokens, 5);
-    desk_close(&d);
+    rig_close(&d);
 }
 
 static void test_view_of_what_is_cut(void **state)
 {
-    struct desk d = desk_open("{\"draw\":[[\"a\",4],[\"b\",3],[\"c\",2],[\"d\",1],[\"e\",0],"
-                              "[null,-1]]}\n");
+    struct rig d;
     (void)state;
 
+    rig_open_script(&d, "{\"draw\":[[\"a\",4],[\"b\",3],[\"c\",2],[\"d\",1],[\"e\",0],"
+                        "[null,-1]]}\n");
     d.control.paused = true;
     d.control.candidates = 10;
     d.control.knobs.value[KNOB_TEMPERATURE] = 1;
     d.control.knobs.value[KNOB_TOP_K] = 4;
     d.control.knobs.value[KNOB_TOP_P] = 0.8;
-    publish(&d);
-    ask(&d, "x");
-    const struct view *v = &await(&d, EVENT_VIEW)->u.view;
+    rig_publish(&d);
+    rig_ask(&d, "x");
+    const struct view *v = &rig_await(&d, EVENT_VIEW)->u.view;
     assert_int_equal(v->n_survivors, 2);
     assert_int_equal(v->n_listed, 2);
     assert_int_equal(v->n_candidates, 6);
@@ -533,122 +420,125 @@ static void test_view_of_what_is_cut(void **state)
     assert_int_equal(v->stages[2].kept, 4);
     assert_true(v->stages[2].cut_share > 0 && v->stages[2].cut_share < 0.05);
     assert_true(v->entropy < v->entropy_model);
-    desk_close(&d);
+    rig_close(&d);
 }
 
 static void test_peek_while_idle(void **state)
 {
-    struct desk d =
-        desk_open("{\"text\":\"one two\"}\n{\"draw\":[[\" x\",1],[\" y\",0],[null,9]]}\n"
-                  "{\"draw\":[[null,5],[\" z\",0]]}\n");
+    struct rig d;
     (void)state;
 
-    ask(&d, "x");
-    expect_end(&d, END_EOG);
+    rig_open_script(&d, "{\"text\":\"one two\"}\n{\"draw\":[[\" x\",1],[\" y\",0],[null,9]]}\n"
+                        "{\"draw\":[[null,5],[\" z\",0]]}\n");
+    rig_ask(&d, "x");
+    rig_expect_end(&d, END_EOG);
     d.control.candidates = 5;
-    publish(&d);
-    struct event *e = await(&d, EVENT_VIEW);
+    rig_publish(&d);
+    struct event *e = rig_await(&d, EVENT_VIEW);
     assert_int_equal(e->request, 1);
     assert_int_equal(e->u.view.n, 2);
     assert_int_equal(e->u.view.pick, 0); /* the end is a candidate */
     d.control.knobs.value[KNOB_TEMPERATURE] = 0;
-    publish(&d);
-    assert_true(await(&d, EVENT_VIEW)->u.view.greedy);
-    desk_close(&d);
+    rig_publish(&d);
+    assert_true(rig_await(&d, EVENT_VIEW)->u.view.greedy);
+    rig_close(&d);
 }
 
 /* ---- pace ----------------------------------------------------------------------------------- */
 
 static void test_pace_holds_back(void **state)
 {
-    struct desk d = desk_open(ENDLESS);
+    struct rig d;
     int64_t first = 0, last = 0;
     (void)state;
 
+    rig_open_script(&d, ENDLESS);
     d.control.pace = 250;
-    publish(&d);
-    struct request r = new_request(&d, "x");
+    rig_publish(&d);
+    struct request r = rig_request(&d, "x");
     r.max_tokens = 51;
-    submit(&d, &r);
+    rig_submit(&d, &r);
     for (int i = 0; i < 51; i++) {
-        last = await(&d, EVENT_TOKEN)->u.token.time_ns;
+        last = rig_await(&d, EVENT_TOKEN)->u.token.time_ns;
         if (i == 0)
             first = last;
     }
     /* 50 intervals of 4 ms; the beat may be 1 late at the start and on time at the end */
     assert_true(last - first >= 49 * 4000000ll);
-    expect_end(&d, END_MAX_TOKENS);
+    rig_expect_end(&d, END_MAX_TOKENS);
     assert_true(d.last.u.end.decode_tps > 260); /* what the work took, without the waits */
-    desk_close(&d);
+    rig_close(&d);
 }
 
 /* A pace of one token in ten minutes: whatever is done must act at once. */
 static void test_pace_changes_at_once(void **state)
 {
-    struct desk d = desk_open(ENDLESS);
+    struct rig d;
     (void)state;
 
+    rig_open_script(&d, ENDLESS);
     d.control.pace = 1.0 / 600;
-    publish(&d);
-    ask(&d, "x");
-    await(&d, EVENT_TOKEN);
+    rig_publish(&d);
+    rig_ask(&d, "x");
+    rig_await(&d, EVENT_TOKEN);
     d.control.pace = 0;
-    publish(&d);
-    await(&d, EVENT_TOKEN);
+    rig_publish(&d);
+    rig_await(&d, EVENT_TOKEN);
     d.control.pace = 1.0 / 600;
-    publish(&d);
+    rig_publish(&d);
     backend_cancel(d.b);
-    expect_end(&d, END_STOPPED);
-    desk_close(&d);
+    rig_expect_end(&d, END_STOPPED);
+    rig_close(&d);
 }
 
 /* ---- cancel and close ----------------------------------------------------------------------- */
 
 static void test_cancel_everywhere(void **state)
 {
-    struct desk d =
-        desk_open("{\"answer\":{\"for\":\"hang\"}}\n{\"hang\":true}\n"
-                  "{\"answer\":{\"for\":\"later\"}}\n{\"text\":\"a b\"}\n{\"hang\":true}\n"
-                  "{\"answer\":{}}\n" ENDLESS);
+    struct rig d;
     (void)state;
 
+    rig_open_script(&d, "{\"answer\":{\"for\":\"hang\"}}\n{\"hang\":true}\n"
+                        "{\"answer\":{\"for\":\"later\"}}\n{\"text\":\"a b\"}\n{\"hang\":true}\n"
+                        "{\"answer\":{}}\n" ENDLESS);
     for (int round = 0; round < 50; round++) {
-        ask(&d, "hang"); /* in the prefill */
-        await(&d, EVENT_START);
-        publish(&d);
+        rig_ask(&d, "hang"); /* in the prefill */
+        rig_await(&d, EVENT_START);
+        rig_publish(&d);
         backend_cancel(d.b);
         backend_cancel(d.b);
-        expect_end(&d, END_STOPPED);
-        ask(&d, "later"); /* while a token runs */
-        await(&d, EVENT_TOKEN);
+        rig_expect_end(&d, END_STOPPED);
+        rig_ask(&d, "later"); /* while a token runs */
+        rig_await(&d, EVENT_TOKEN);
         backend_cancel(d.b);
-        expect_end(&d, END_STOPPED);
-        ask(&d, "x"); /* at once, and in the middle */
+        rig_expect_end(&d, END_STOPPED);
+        rig_ask(&d, "x"); /* at once, and in the middle */
         for (int i = 0; i < round % 7; i++)
-            await(&d, EVENT_TOKEN);
+            rig_await(&d, EVENT_TOKEN);
         backend_cancel(d.b);
-        expect_end(&d, END_STOPPED);
+        rig_expect_end(&d, END_STOPPED);
         assert_int_equal(d.last.u.end.tokens, d.tokens); /* what is counted was told */
         backend_cancel(d.b);                             /* of nothing: does not hit the next one */
-        struct request r = new_request(&d, "x");
+        struct request r = rig_request(&d, "x");
         r.max_tokens = 2;
-        submit(&d, &r);
-        expect_end(&d, END_MAX_TOKENS);
+        rig_submit(&d, &r);
+        rig_expect_end(&d, END_MAX_TOKENS);
     }
-    desk_close(&d);
+    rig_close(&d);
 }
 
 /* Nobody drains until the ring is full. Then the answer is cancelled: all that was counted is
  * there. */
 static void test_cancel_while_full(void **state)
 {
-    struct desk d = desk_open(ENDLESS);
+    struct rig d;
     struct backend_status status;
     (void)state;
 
+    rig_open_script(&d, ENDLESS);
     for (int round = 0; round < 5; round++) {
-        ask(&d, "x");
-        await(&d, EVENT_TOKEN);
+        rig_ask(&d, "x");
+        rig_await(&d, EVENT_TOKEN);
         /* A token event is at least 300 bytes: after that many the ring has been full. The
          * generator's speed says nothing here, so give it the processor until it stops. */
         for (int i = 0; i < 50; i++) {
@@ -656,11 +546,11 @@ static void test_cancel_while_full(void **state)
             usleep(1000);
         }
         backend_cancel(d.b);
-        expect_end(&d, END_STOPPED);
+        rig_expect_end(&d, END_STOPPED);
         assert_int_equal(d.last.u.end.tokens, d.tokens);
         assert_true(d.tokens > 200);
     }
-    desk_close(&d);
+    rig_close(&d);
 }
 
 static void test_close_everywhere(void **state)
@@ -669,15 +559,16 @@ static void test_close_everywhere(void **state)
     (void)state;
 
     for (int round = 0; round < 60; round++) {
-        struct desk d = desk_open("{\"answer\":{\"for\":\"hang\"}}\n{\"hang\":true}\n"
-                                  "{\"answer\":{}}\n" ENDLESS);
+        struct rig d;
+        rig_open_script(&d, "{\"answer\":{\"for\":\"hang\"}}\n{\"hang\":true}\n"
+                            "{\"answer\":{}}\n" ENDLESS);
         d.control.paused = round % 3 == 2;
-        publish(&d);
+        rig_publish(&d);
         if (round % 4 != 3)
-            ask(&d, prompts[round % 3]);
+            rig_ask(&d, prompts[round % 3]);
         if (round % 5 == 1 && round % 4 != 3)
-            await(&d, EVENT_START);
-        desk_close(&d); /* hangs when something is not roused */
+            rig_await(&d, EVENT_START);
+        rig_close(&d); /* hangs when something is not roused */
     }
     backend_close(NULL);
 }

@@ -200,7 +200,7 @@ static int32_t scripted_ctx_used(const struct source *source)
 {
     const struct scripted *s = scripted_of(source);
 
-    return s->prompt_tokens + (int32_t)generator_answer(s->generator)->n;
+    return s->prompt_tokens + (int32_t)s->context;
 }
 
 static enum eval_result scripted_begin(struct source *source, struct generator *g,
@@ -211,6 +211,7 @@ static enum eval_result scripted_begin(struct source *source, struct generator *
     s->has_logits = false;
     s->answer = choose_answer(s, r);
     s->prompt_tokens = count_prompt(r);
+    s->context = generator_answer(g)->n;
     if (scripted_ctx_used(source) > s->script->ctx_size) {
         error_set(err, "the prompt takes %d tokens, the context has %d: shorten it",
                   scripted_ctx_used(source), s->script->ctx_size);
@@ -227,7 +228,7 @@ static enum eval_result scripted_advance(struct source *source, struct generator
     struct scripted *s = scripted_of(source);
 
     (void)id; /* draw lines go by number */
-    if (scripted_ctx_used(source) > s->script->ctx_size)
+    if (scripted_ctx_used(source) >= s->script->ctx_size)
         return EVAL_FULL;
     return prepare(s, g, err);
 }
