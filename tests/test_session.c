@@ -21,12 +21,23 @@ static const uint32_t types[] = {QUANT_F32, QUANT_F16, QUANT_BF16, QUANT_Q8_0, Q
 enum { N_TYPES = sizeof types / sizeof *types };
 
 static int32_t ids[CTX];
+static const char *kernels_asked;    /* FADER_KERNELS as this program was started */
+
+/* NULL: none. */
+static void ask_kernels(const char *name)
+{
+    if (name != NULL)
+        setenv("FADER_KERNELS", name, 1);
+    else
+        unsetenv("FADER_KERNELS");
+}
 
 static int make_ids(void **ctx)
 {
     uint32_t x = 12345;
 
     (void)ctx;
+    kernels_asked = getenv("FADER_KERNELS") != NULL ? mem_strdup(getenv("FADER_KERNELS")) : NULL;
     for (size_t i = 0; i < CTX; i++) {
         x = x * 1664525 + 1013904223;
         ids[i] = TINY_FIRST_BYTE + (int32_t)(x >> 24);
@@ -232,7 +243,7 @@ static void test_kernel_sets(void **ctx)
         model_close(m);
         for (size_t k = 0; k < 3; k++) {
             struct error err;
-            setenv("FADER_KERNELS", names[k], 1);
+            ask_kernels(names[k]);
             m = open_tiny(&options, 0, false);
             if (model_load(m, &(struct model_load_options){.threads = 2}, &err)) {
                 assert_string_equal(engine_kernels(), names[k]);
@@ -241,7 +252,7 @@ static void test_kernel_sets(void **ctx)
                 free(logits);
             }
             model_close(m);
-            unsetenv("FADER_KERNELS");
+            ask_kernels(kernels_asked);
         }
         free(expected);
     }
@@ -254,10 +265,10 @@ static void test_unknown_kernels(void **ctx)
     struct error err;
 
     (void)ctx;
-    setenv("FADER_KERNELS", "mmx", 1);
+    ask_kernels("mmx");
     assert_false(model_load(m, NULL, &err));
     assert_non_null(strstr(err.text, "FADER_KERNELS=mmx"));
-    unsetenv("FADER_KERNELS");
+    ask_kernels(kernels_asked);
     assert_null(session_new(m, NULL, &err));
     assert_true(model_load(m, NULL, &err));
     assert_true(model_threads(m) >= 1);

@@ -63,6 +63,9 @@ struct model_load_options {
 bool model_load(struct model *m, const struct model_load_options *options, struct error *err);
 int model_threads(const struct model *m);
 
+/* Bytes of weights that one decode step reads: all but an embedding that is only looked up. */
+uint64_t model_decode_bytes(const struct model *m);
+
 /* "avx2", "scalar": the kernel set that this process uses (CPUID, or FADER_KERNELS). */
 const char *engine_kernels(void);
 

@@ -355,3 +355,10 @@ int model_threads(const struct model *m)
 {
     return m->loaded == NULL ? 0 : pool_threads(m->loaded->pool);
 }
+
+uint64_t model_decode_bytes(const struct model *m)
+{
+    bool looked_up_only = m->token_embd != m->output;
+
+    return m->info.weight_bytes - (looked_up_only ? m->token_embd->bytes : 0);
+}
