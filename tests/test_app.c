@@ -386,6 +386,7 @@ static void test_pick(void **state)
     step_to(3);
     struct turn *first = f.app->answer;
     set_knob(KNOB_TEMPERATURE, 0.8);
+    set_knob(KNOB_TOP_K, 3);
     fixture_wait(&f, is_paused_at_view);
     assert_string_equal(f.app->conversation->models[first->model], "script");
     app_pick(f.app, candidate(" b")->c.id);
@@ -402,13 +403,19 @@ static void test_pick(void **state)
     assert_int_equal(first->end_reason, END_STOPPED);
     assert_int_equal(first->n_tokens, 3); /* the first version is kept */
     assert_int_equal(f.app->view.n, 4);   /* it goes on from there */
-    set_knob(KNOB_TEMPERATURE, 0);
+    set_knob(KNOB_TOP_K, 1);
     app_set_paused(f.app, false);
     fixture_wait(&f, is_idle);
     assert_string_equal(fixture_text(&f, 1), " a a a b a a");
     assert_true(second->complete);
-    /* the knobs of the branch: greedy as its first version began, 0.8 when it parted, greedy again */
+    /* the branch knows that it was begun greedily, and with what it went on from the word that was picked */
     assert_near(second->knobs.value[KNOB_TEMPERATURE], 0, 0);
+    struct knobs last;
+    assert_true(conversation_last_knobs(f.app->conversation, &last));
+    assert_near(last.value[KNOB_TEMPERATURE], 0.8, 0);
+    assert_near(last.value[KNOB_TOP_K], 1, 0);
+    for (size_t i = 0; i < second->n_moves; i++)
+        assert_int_equal(second->moves[i].n, 4);
     expect_versions(second, 1, 2);
     fixture_stop(&f);
 }
@@ -638,6 +645,10 @@ static void test_new_while_answering(void **state)
         app_enter(f.app, "/new");
         assert_false(f.app->has_view);
     }
+    app_nudge(f.app, KNOB_TEMPERATURE, 1, false); /* a look at logits of what is gone */
+    for (int i = 0; i < 20; i++)
+        app_poll(f.app, 10);
+    assert_false(f.app->has_view);
     fixture_stop(&f);
 }
 

@@ -450,6 +450,14 @@ static void test_presets(void **state)
     f.answer = 'r';
     app_enter(f.app, "/save preset my rain");
     expect_message(&f, "saved as");
+    app_enter(f.app, "/preset llama.cpp"); /* an order of its own, which a copy keeps */
+    struct knobs llama = f.app->control.knobs;
+    assert_int_equal(llama.order[STAGE_COUNT - 1], STAGE_TEMPERATURE);
+    app_enter(f.app, "/save preset copy");
+    app_enter(f.app, "/preset wild");
+    app_enter(f.app, "/preset copy");
+    assert_memory_equal(f.app->control.knobs.order, llama.order, sizeof llama.order);
+    app_enter(f.app, "/preset my rain");
     app_enter(f.app, "/preset poetri");
     assert_int_equal(f.app->severity, SAY_ERROR);
     expect_message(&f, "poetry");

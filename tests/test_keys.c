@@ -59,6 +59,44 @@ static void test_never_needed(void **state)
     }
 }
 
+/* Whether a line under `title` has `name` among its keys, which stand before two blanks. */
+static bool is_described(const char *text, const char *title, const char *name)
+{
+    const char *line = strstr(text, title);
+
+    for (line = strchr(line, '\n'); line != NULL && strncmp(line, "\n  ", 3) == 0;
+         line = strchr(line + 1, '\n')) {
+        const char *keys = line + 3, *end = strstr(keys, "  ");
+        for (const char *at = strstr(keys, name); at != NULL && (end == NULL || at < end);
+             at = strstr(at + 1, name)) {
+            char before = at == keys ? ' ' : at[-1], after = at[strlen(name)];
+            if (before == ' ' && (after == ' ' || after == ','))
+                return true;
+        }
+    }
+    return false;
+}
+
+static void test_places(void **state)
+{
+    static const char *const titles[FOCUS_COUNT] = {[FOCUS_FADERS] = "In the faders",
+                                                    [FOCUS_CANDIDATES] = "In the candidates",
+                                                    [FOCUS_TRANSCRIPT] = "In the transcript"};
+    struct str text = STR_INIT;
+    (void)state;
+
+    keys_describe(&text);
+    for (size_t i = 0; i < n_bindings; i++) {
+        char name[24];
+        if (bindings[i].where <= FOCUS_INPUT || bindings[i].key == 8) /* Ctrl-H is Backspace */
+            continue;
+        keys_format(bindings[i].key, name);
+        if (!is_described(text.data, titles[bindings[i].where], name))
+            fail_msg("/keys lacks %s: %s", titles[bindings[i].where], name);
+    }
+    str_done(&text);
+}
+
 /* Every action is bound, and /keys names every one. */
 static void test_complete(void **state)
 {
@@ -136,7 +174,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_found),        cmocka_unit_test(test_no_key_twice),
         cmocka_unit_test(test_never_needed), cmocka_unit_test(test_complete),
-        cmocka_unit_test(test_names),        cmocka_unit_test(test_hints),
+        cmocka_unit_test(test_places),       cmocka_unit_test(test_names),
+        cmocka_unit_test(test_hints),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
