@@ -14,7 +14,8 @@ static void replace(char **at, const char *text)
     *at = mem_strdup(text);
 }
 
-/* ---- the view --------------------------------------------------------------------------------- */
+/* ---- the view ---------------------------------------------------------------------------------
+ */
 
 static void view_changed(void *view, unsigned what)
 {
@@ -93,14 +94,20 @@ static bool view_confirm(void *view, const char *question, const char *keys, cha
 }
 
 static const struct view_ops ops = {
-    .changed = view_changed,     .act = view_act,
-    .edit_text = view_edit,      .copy = view_copy,
-    .set_input = view_set_input, .show_page = view_show_page,
-    .pick_preset = view_pick_preset, .set_theme = view_set_theme,
-    .set_mouse = view_set_mouse, .confirm_choice = view_confirm,
+    .changed = view_changed,
+    .act = view_act,
+    .edit_text = view_edit,
+    .copy = view_copy,
+    .set_input = view_set_input,
+    .show_page = view_show_page,
+    .pick_preset = view_pick_preset,
+    .set_theme = view_set_theme,
+    .set_mouse = view_set_mouse,
+    .confirm_choice = view_confirm,
 };
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------------------
+ */
 
 void fixture_prepare(struct fixture *f)
 {
@@ -183,7 +190,8 @@ void fixture_stop(struct fixture *f)
     }
 }
 
-/* ---- what happens ----------------------------------------------------------------------------- */
+/* ---- what happens -----------------------------------------------------------------------------
+ */
 
 bool is_idle(const struct app *app)
 {

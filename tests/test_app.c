@@ -1,4 +1,5 @@
-/* The application without a screen: answers and what can be done to them, conversations, the loop. */
+/* The application without a screen: answers and what can be done to them, conversations, the loop.
+ */
 #include "app_fixture.h"
 
 #include <math.h>
@@ -68,8 +69,8 @@ static void test_answer(void **state)
     fixture_stop(&f);
 }
 
-/* Bytes of a character that two tokens share are counted to the one that completes it, and what is left over
- * at the end is not lost. */
+/* Bytes of a character that two tokens share are counted to the one that completes it, and what is
+ * left over at the end is not lost. */
 static void test_parts_of_characters(void **state)
 {
     size_t len;
@@ -102,7 +103,8 @@ static bool is_stepped(const struct app *app)
            app->view.n == (int32_t)app->answer->n_tokens;
 }
 
-/* Draws single words until the answer has `n`, and stands before the next draw with its candidates. */
+/* Draws single words until the answer has `n`, and stands before the next draw with its candidates.
+ */
 static void step_to(size_t n)
 {
     for (wanted_tokens = f.app->answer->n_tokens + 1; wanted_tokens <= n; wanted_tokens++) {
@@ -325,7 +327,8 @@ static void test_retry(void **state)
     fixture_stop(&f);
 }
 
-/* A retry in the middle of an answer stops that one, which is kept, and what it still says is ignored. */
+/* A retry in the middle of an answer stops that one, which is kept, and what it still says is
+ * ignored. */
 static void test_retry_while_answering(void **state)
 {
     (void)state;
@@ -408,7 +411,8 @@ static void test_pick(void **state)
     fixture_wait(&f, is_idle);
     assert_string_equal(fixture_text(&f, 1), " a a a b a a");
     assert_true(second->complete);
-    /* the branch knows that it was begun greedily, and with what it went on from the word that was picked */
+    /* the branch knows that it was begun greedily, and with what it went on from the word that was
+     * picked */
     assert_near(second->knobs.value[KNOB_TEMPERATURE], 0, 0);
     struct knobs last;
     assert_true(conversation_last_knobs(f.app->conversation, &last));
@@ -557,7 +561,7 @@ static void test_preset_in_an_answer(void **state)
     assert_int_equal(t->moves[0].n, 2); /* the knobs now */
     assert_int_equal(t->moves[0].knob, KNOB_TEMPERATURE);
     assert_int_equal(t->tokens[2].rank, 0);
-    assert_int_equal(t->seed, seed);    /* the rest later */
+    assert_int_equal(t->seed, seed); /* the rest later */
     assert_null(t->system);
     fixture_ask(&f, "next");
     assert_int_equal(fixture_turn(&f, 3)->seed, 4711);
@@ -573,7 +577,8 @@ static void test_preset_in_an_answer(void **state)
     fixture_stop(&f);
 }
 
-/* ---- versions of messages ---------------------------------------------------------------------- */
+/* ---- versions of messages ----------------------------------------------------------------------
+ */
 
 static void test_undo_and_edit(void **state)
 {
@@ -652,7 +657,8 @@ static void test_new_while_answering(void **state)
     fixture_stop(&f);
 }
 
-/* ---- ends, errors ------------------------------------------------------------------------------ */
+/* ---- ends, errors ------------------------------------------------------------------------------
+ */
 
 static void test_context(void **state)
 {
@@ -709,8 +715,9 @@ static void test_dropped(void **state)
 static void test_error(void **state)
 {
     (void)state;
-    fixture_start(&f, "{\"answer\":{}}\n{\"text\":\"Half\"}\n{\"error\":\"the map was cut short\"}\n"
-                      "{\"text\":\"way\"}\n{\"answer\":{}}\n" RAIN);
+    fixture_start(&f,
+                  "{\"answer\":{}}\n{\"text\":\"Half\"}\n{\"error\":\"the map was cut short\"}\n"
+                  "{\"text\":\"way\"}\n{\"answer\":{}}\n" RAIN);
     app_enter(f.app, "Hello");
     app_enter(f.app, "typed meanwhile");
     fixture_wait(&f, is_idle);
@@ -734,8 +741,8 @@ static void test_no_model(void **state)
     (void)state;
 
     fixture_prepare(&f);
-    assert_true(fixture_try_open(&f, "{\"model\":{\"error\":\"type Q2_K is not known\"}}\n", NULL,
-                                 &err));
+    assert_true(
+        fixture_try_open(&f, "{\"model\":{\"error\":\"type Q2_K is not known\"}}\n", NULL, &err));
     app_enter(f.app, "Hello"); /* asked for while it loads */
     fixture_wait(&f, has_failed);
     fixture_wait(&f, is_idle);
@@ -756,8 +763,8 @@ static void test_asked_while_loading(void **state)
     (void)state;
 
     fixture_prepare(&f);
-    assert_true(fixture_try_open(&f, "{\"model\":{\"name\":\"Toy\",\"loading\":[0.3,0.7]}}\n" RAIN, NULL,
-                                 &err));
+    assert_true(fixture_try_open(&f, "{\"model\":{\"name\":\"Toy\",\"loading\":[0.3,0.7]}}\n" RAIN,
+                                 NULL, &err));
     app_enter(f.app, "Hello");
     app_enter(f.app, "And then?");
     assert_int_equal(f.app->state, APP_LOADING);
@@ -778,7 +785,8 @@ static void test_asked_while_loading(void **state)
     fixture_stop(&f);
 }
 
-/* ---- other models -------------------------------------------------------------------------------- */
+/* ---- other models
+ * -------------------------------------------------------------------------------- */
 
 static struct backend *open_model(void *ctx, const char *name, const struct control *initial,
                                   struct error *err)
@@ -787,9 +795,8 @@ static struct backend *open_model(void *ctx, const char *name, const struct cont
                                strcmp(name, "bad") == 0
                                    ? "{\"model\":{\"error\":\"half a file\"}}\n"
                                    : "{\"model\":{\"name\":\"Other\"}}\n{\"text\":\"Me too.\"}\n");
-    struct backend *b = strcmp(name, "none") == 0
-                            ? (error_set(err, "no model none"), NULL)
-                            : scripted_backend_new(path, initial, err);
+    struct backend *b = strcmp(name, "none") == 0 ? (error_set(err, "no model none"), NULL)
+                                                  : scripted_backend_new(path, initial, err);
 
     free(path);
     return b;
@@ -1098,7 +1105,8 @@ static void test_idle(void **state)
         app_poll(f.app, 20);
     getrusage(RUSAGE_SELF, &after);
     assert_int_equal(ticks, 5);
-    /* a loop that spins switches involuntarily or not at all; one that sleeps gives way each time */
+    /* a loop that spins switches involuntarily or not at all; one that sleeps gives way each time
+     */
     assert_true(after.ru_nvcsw - before.ru_nvcsw >= 5);
     fixture_stop(&f);
 }

@@ -37,9 +37,10 @@ static void test_nearest(void **state)
 
 static void test_table(void **state)
 {
-    static const char *const wanted[] = {
-        "help", "keys",  "quit", "new",  "clear", "retry", "undo",  "edit",    "system", "set",  "show",
-        "preset", "save", "load", "model", "theme", "mouse", "stats", "context", "copy",   "export"};
+    static const char *const wanted[] = {"help",    "keys", "quit",   "new",   "clear", "retry",
+                                         "undo",    "edit", "system", "set",   "show",  "preset",
+                                         "save",    "load", "model",  "theme", "mouse", "stats",
+                                         "context", "copy", "export"};
     static const char *const aliases[][2] = {
         {"?", "help"}, {"exit", "quit"}, {"bye", "quit"}, {"regen", "retry"}};
     (void)state;
@@ -277,9 +278,14 @@ static void test_context_page(void **state)
 {
     (void)state;
     fixture_start(&f, RAIN);
-    f.app->status.ledger = (struct ledger){.layers = 12, .heads = 8, .kv_heads = 2, .head_dim = 64,
-                                           .ctx = 1024, .bytes_per_element = 2,
-                                           .bytes_per_token = 6144, .total_bytes = 6291456,
+    f.app->status.ledger = (struct ledger){.layers = 12,
+                                           .heads = 8,
+                                           .kv_heads = 2,
+                                           .head_dim = 64,
+                                           .ctx = 1024,
+                                           .bytes_per_element = 2,
+                                           .bytes_per_token = 6144,
+                                           .total_bytes = 6291456,
                                            .mha_total_bytes = 25165824};
     f.app->ctx_used = 100;
     app_enter(f.app, "/context");
@@ -521,8 +527,8 @@ static void test_program(void **state)
     assert_string_equal(f.page_title, "Models");
 
     f.app->ops = &none; /* a view that can nothing: said, never a crash */
-    static const char *const lines[] = {"/theme x", "/mouse on", "/copy",  "/edit", "/save",
-                                        "/preset", "/help",     "/keys",  "/show", "/model",
+    static const char *const lines[] = {"/theme x", "/mouse on",    "/copy",     "/edit", "/save",
+                                        "/preset",  "/help",        "/keys",     "/show", "/model",
                                         "/context", "/export x.md", "/load wild"};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         app_enter(f.app, lines[i]);

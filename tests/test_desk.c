@@ -76,8 +76,8 @@ static void test_travel(void **state)
 
 static void test_top_k_stops(void **state)
 {
-    static const double stops[] = {1,  2,  3,  5,   7,   10,  15,  20,  30,  40,  50,   70,
-                                   100, 150, 200, 300, 400, 500, 700, 1000, 1500};
+    static const double stops[] = {1,  2,   3,   5,   7,   10,  15,  20,  30,   40,  50,
+                                   70, 100, 150, 200, 300, 400, 500, 700, 1000, 1500};
     struct desk d = desk_new();
     struct error err;
     (void)state;
@@ -95,7 +95,7 @@ static void test_top_k_stops(void **state)
     assert_near(d.now.value[KNOB_TOP_K], 100, 0);
     assert_true(desk_set(&d, KNOB_TOP_K, 40000, &err));
     assert_true(desk_nudge(&d, KNOB_TOP_K, 1, false));
-    assert_near(d.now.value[KNOB_TOP_K], 0, 0);   /* off, after the largest */
+    assert_near(d.now.value[KNOB_TOP_K], 0, 0); /* off, after the largest */
     assert_false(desk_nudge(&d, KNOB_TOP_K, 1, false));
     desk_nudge(&d, KNOB_TOP_K, -1, false);
     assert_near(d.now.value[KNOB_TOP_K], 40000, 0);
@@ -224,7 +224,7 @@ static void test_mute_reset_undo(void **state)
     assert_true(d.fader[KNOB_TEMPERATURE].muted);
     assert_true(desk_undo(&d, &which));
     assert_near(d.now.value[KNOB_TEMPERATURE], 0.8, 0);
-    assert_true(desk_is_changed(&d)); /* top-k still */
+    assert_true(desk_is_changed(&d));   /* top-k still */
     assert_true(desk_undo(&d, &which)); /* unmuting, muting, setting top-k */
     assert_true(desk_undo(&d, &which));
     assert_true(desk_undo(&d, &which));
@@ -344,10 +344,10 @@ static struct turn *answer_of(struct conversation *c, const char *const *words)
     return t;
 }
 
-static const char *const words[] = {"The", " rain", " t",    "aps", " out", " a",   " code",
-                                    " on", " the",  " tin", ",",   " a",   " drum", " learns",
-                                    " to", " play", " it",  " now", " and", " then", " rests",
-                                    " for", " a",   " while", NULL};
+static const char *const words[] = {"The",  " rain", " t",     "aps",  " out", " a",    " code",
+                                    " on",  " the",  " tin",   ",",    " a",   " drum", " learns",
+                                    " to",  " play", " it",    " now", " and", " then", " rests",
+                                    " for", " a",    " while", NULL};
 
 static void test_marks(void **state)
 {
@@ -389,7 +389,8 @@ static void test_rides(void **state)
     assert_int_equal(marks_of(t, m, 8), 2);
     assert_int_equal(m[0].n, 1);
     assert_int_equal(m[0].last, 11);
-    assert_string_equal(m[0].label, "temp 0.80▸1.60 over 8 words"); /* " t" "aps" and "," are no words */
+    assert_string_equal(m[0].label,
+                        "temp 0.80▸1.60 over 8 words"); /* " t" "aps" and "," are no words */
     assert_string_equal(m[1].label, "temp 1.60▸1.70");
 
     struct turn *back = answer_of(c, words);

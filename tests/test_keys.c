@@ -40,8 +40,8 @@ static void test_no_key_twice(void **state)
     }
 }
 
-/* Nothing is needed that some terminals cannot send (interface.md 4), and no single key quits or erases
- * while something is typed: digits and letters are free in the input line. */
+/* Nothing is needed that some terminals cannot send (interface.md 4), and no single key quits or
+ * erases while something is typed: digits and letters are free in the input line. */
 static void test_never_needed(void **state)
 {
     (void)state;

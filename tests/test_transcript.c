@@ -386,7 +386,8 @@ static void limit_file_size(rlim_t size)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-/* The disk fills in the middle of a line, and has room again later: nothing is lost, nothing doubled. */
+/* The disk fills in the middle of a line, and has room again later: nothing is lost, nothing
+ * doubled. */
 static void test_full_disk(void **state)
 {
     struct conversation *c = sample();
@@ -463,7 +464,8 @@ static void test_export(void **state)
     (void)state;
 
     conversation_export(c, EXPORT_MARKDOWN, &text);
-    assert_non_null(strstr(text.data, "## You\n\nTwo lines about 雨 \\ rain\n\n## SmolLM2\n\nRain taps"));
+    assert_non_null(
+        strstr(text.data, "## You\n\nTwo lines about 雨 \\ rain\n\n## SmolLM2\n\nRain taps"));
     assert_non_null(strstr(text.data, "seed 4711; from token 1 top_k 0"));
     str_clear(&text);
     conversation_export(c, EXPORT_TEXT, &text);

@@ -322,8 +322,7 @@ void app_pick(struct app *app, int32_t id)
     }
     struct view_candidate picked = *found; /* the view goes with the answer that is left */
     app_leave_answer(app);
-    struct turn *answer =
-        conversation_add(app->conversation, old->parent, ROLE_ASSISTANT, "");
+    struct turn *answer = conversation_add(app->conversation, old->parent, ROLE_ASSISTANT, "");
     answer->earlier = old;
     answer->seed = old->seed;
     answer->branch_at = (int32_t)n;
@@ -372,7 +371,8 @@ void app_version(struct app *app, int direction)
     if (t != NULL)
         app_version_of(app, t, direction);
     else if (c->n_roots > 0 && conversation_leaf(c) == NULL)
-        app_version_of(app, c->roots[0], direction); /* everything was taken back: the first is there */
+        app_version_of(app, c->roots[0],
+                       direction); /* everything was taken back: the first is there */
     else
         app_say(app, SAY_INFO, "there is one version only; /retry makes another");
 }

@@ -22,11 +22,11 @@ void app_go_on(struct app *app);
 /* The path shows other turns: what belonged to turns that are gone is forgotten. */
 void app_path_changed(struct app *app);
 void app_end_turn(struct app *app, struct turn *turn, enum end_reason reason);
-struct turn *app_last_of(const struct app *app, enum role role);   /* on the path; NULL: none */
+struct turn *app_last_of(const struct app *app, enum role role); /* on the path; NULL: none */
 
 /* ---- record.c: the transcript -------------------------------------------------------------- */
 
-void app_open_transcript(struct app *app);          /* a new one, unless nothing is saved */
+void app_open_transcript(struct app *app); /* a new one, unless nothing is saved */
 void app_record_opening(struct app *app, const struct turn *answer);
 /* Writes what waits, says once that it could not, and tries again later. */
 void app_save(struct app *app, int64_t now_ns);

@@ -17,15 +17,15 @@ const struct command commands[] = {
     {"keys", "", "", "what there is to press", COMPLETE_NONE, command_keys},
     {"new", "", "", "begin a new conversation; this one stays saved", COMPLETE_NONE, command_new},
     {"clear", "", "", "empty the context, in the same conversation", COMPLETE_NONE, command_clear},
-    {"retry", "regen regenerate", "[same]",
-     "answer again with a new seed, or with the same dice", COMPLETE_NONE, command_retry},
+    {"retry", "regen regenerate", "[same]", "answer again with a new seed, or with the same dice",
+     COMPLETE_NONE, command_retry},
     {"undo", "", "", "take back your last message and its answer", COMPLETE_NONE, command_undo},
     {"edit", "", "", "change your last message; the earlier version is kept", COMPLETE_NONE,
      command_edit},
     {"system", "", "[TEXT|none|reset]", "show or set the system prompt", COMPLETE_NONE,
      command_system},
-    {"set", "", "[NAME [VALUE]]",
-     "set a knob, or pace, pause, seed, max_tokens, on_full", COMPLETE_KNOB, command_set},
+    {"set", "", "[NAME [VALUE]]", "set a knob, or pace, pause, seed, max_tokens, on_full",
+     COMPLETE_KNOB, command_set},
     {"show", "", "", "every value, and where it came from", COMPLETE_NONE, command_show},
     {"preset", "presets", "[NAME]", "choose a preset", COMPLETE_PRESET, command_preset},
     {"save", "", "[preset NAME | chat FILE]", "save the knobs or the conversation", COMPLETE_NONE,
@@ -34,8 +34,7 @@ const struct command commands[] = {
      COMPLETE_FILE, command_load},
     {"model", "models", "[NAME]", "show or change the model", COMPLETE_MODEL, command_model},
     {"theme", "themes", "[NAME]", "show or change the theme", COMPLETE_THEME, command_theme},
-    {"mouse", "", "on|off", "let the terminal have its mouse back", COMPLETE_ON_OFF,
-     command_mouse},
+    {"mouse", "", "on|off", "let the terminal have its mouse back", COMPLETE_ON_OFF, command_mouse},
     {"stats", "", "", "what the last answer took", COMPLETE_NONE, command_stats},
     {"context", "", "", "what the context holds and costs: the KV ledger", COMPLETE_NONE,
      command_context},
@@ -165,7 +164,7 @@ char *command_path(const char *typed)
 struct words {
     char **items;
     size_t n, cap;
-    const char *begin;   /* what they must begin with */
+    const char *begin; /* what they must begin with */
 };
 
 static void offer(struct words *w, const char *text)
@@ -255,15 +254,20 @@ static void offer_first_argument(const struct command *c, struct words *w)
     }
 }
 
-/* What stands where the table does not reach: words that are part of the syntax, second arguments. */
+/* What stands where the table does not reach: words that are part of the syntax, second arguments.
+ */
 static const struct {
-    const char *before;    /* the line up to the word */
+    const char *before; /* the line up to the word */
     const char *words[4];
 } fixed_words[] = {
-    {"/save ", {"preset", "chat", NULL}},      {"/retry ", {"same", NULL}},
-    {"/copy ", {"code", NULL}},                {"/set on_full ", {"drop", "stop", NULL}},
-    {"/set pause ", {"on", "off", NULL}},      {"/set seed ", {"random", NULL}},
-    {"/set pace ", {"full", NULL}},            {"/system ", {"none", "reset", NULL}},
+    {"/save ", {"preset", "chat", NULL}},
+    {"/retry ", {"same", NULL}},
+    {"/copy ", {"code", NULL}},
+    {"/set on_full ", {"drop", "stop", NULL}},
+    {"/set pause ", {"on", "off", NULL}},
+    {"/set seed ", {"random", NULL}},
+    {"/set pace ", {"full", NULL}},
+    {"/system ", {"none", "reset", NULL}},
     {"/set max_tokens ", {"unlimited", NULL}},
 };
 

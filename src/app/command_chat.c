@@ -173,8 +173,9 @@ void command_copy(struct app *app, const char *args)
         return;
     }
     const struct turn *t = answer_from_end(app, back);
-    char *text = t == NULL ? NULL : code ? last_code(str_text(&t->text))
-                                         : mem_strdup(str_text(&t->text));
+    char *text = t == NULL ? NULL
+                 : code    ? last_code(str_text(&t->text))
+                           : mem_strdup(str_text(&t->text));
     if (text == NULL)
         app_say(app, SAY_INFO, t == NULL ? "there is no such answer" : "no code in this answer");
     else if (app->ops == NULL || app->ops->copy == NULL)
@@ -190,7 +191,9 @@ static const struct {
     const char *extension;
     enum export_format format;
 } export_formats[] = {
-    {".md", EXPORT_MARKDOWN}, {".markdown", EXPORT_MARKDOWN}, {".txt", EXPORT_TEXT},
+    {".md", EXPORT_MARKDOWN},
+    {".markdown", EXPORT_MARKDOWN},
+    {".txt", EXPORT_TEXT},
     {".json", EXPORT_JSON},
 };
 
@@ -220,7 +223,8 @@ void command_export(struct app *app, const char *args)
         return;
     }
     char *path = command_path(args);
-    if (access(path, F_OK) == 0 && command_ask(app, "it exists: r replace it, k keep it", "rk") != 'r') {
+    if (access(path, F_OK) == 0 &&
+        command_ask(app, "it exists: r replace it, k keep it", "rk") != 'r') {
         app_say(app, SAY_WARNING, "%s exists and was left as it is", path);
     } else {
         conversation_export(app->conversation, (enum export_format)format, &text);

@@ -42,7 +42,8 @@ static void save_preset(struct app *app, const char *name)
     struct error err;
     bool ok = preset_save(&p, false, &path, &err);
 
-    if (!ok && command_ask(app, "a preset of that name exists: r replace it, k keep it", "rk") == 'r')
+    if (!ok &&
+        command_ask(app, "a preset of that name exists: r replace it, k keep it", "rk") == 'r')
         ok = preset_save(&p, true, &path, &err);
     if (ok && app_choose_preset(app, name, &err))
         app_say(app, SAY_INFO, "preset %s saved as %s", name, path);
@@ -134,8 +135,8 @@ static void load_preset(struct app *app, const char *path)
     struct preset_warnings warnings = {NULL, 0, 0};
     struct error err;
     bool yaml = ends_in(path, ".yaml") || ends_in(path, ".yml");
-    struct preset *p = yaml ? preset_load_file(path, &warnings, &err)
-                            : preset_import(path, &warnings, &err);
+    struct preset *p =
+        yaml ? preset_load_file(path, &warnings, &err) : preset_import(path, &warnings, &err);
 
     if (p == NULL) {
         app_say(app, SAY_ERROR, "%s", err.text);
@@ -171,8 +172,9 @@ void command_load(struct app *app, const char *args)
     struct error err;
 
     if (*args == '\0') {
-        app_say(app, SAY_INFO, "/load FILE: a conversation (.jsonl), a preset (.yaml), or the "
-                               "settings of another program; or a preset's name");
+        app_say(app, SAY_INFO,
+                "/load FILE: a conversation (.jsonl), a preset (.yaml), or the "
+                "settings of another program; or a preset's name");
         return;
     }
     char *path = find_file(args);

@@ -27,7 +27,8 @@ void command_preset(struct app *app, const char *args);
 void command_save(struct app *app, const char *args);
 void command_load(struct app *app, const char *args);
 
-/* ---- command_show.c: pages and the program itself --------------------------------------------- */
+/* ---- command_show.c: pages and the program itself ---------------------------------------------
+ */
 void command_help(struct app *app, const char *args);
 void command_keys(struct app *app, const char *args);
 void command_show(struct app *app, const char *args);

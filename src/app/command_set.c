@@ -13,7 +13,8 @@
 
 static const double pace_max = 1000;
 
-/* ---- values that are no knobs ------------------------------------------------------------------ */
+/* ---- values that are no knobs ------------------------------------------------------------------
+ */
 
 static bool parse_number(const char *text, double *out)
 {
@@ -105,7 +106,8 @@ static int find_other(const char *name)
     return -1;
 }
 
-/* ---- knobs ------------------------------------------------------------------------------------- */
+/* ---- knobs -------------------------------------------------------------------------------------
+ */
 
 static bool set_knob(struct app *app, enum knob knob, const char *value, struct error *err)
 {

@@ -42,8 +42,9 @@ void command_help(struct app *app, const char *args)
     }
     for (size_t i = 0; i < n_commands; i++)
         help_line(&text, &commands[i]);
-    str_add_text(&text, "\nA line that begins with // is sent with one slash. /keys lists the keys.\n"
-                        "While an answer runs, a message is queued and commands act at once.\n");
+    str_add_text(&text,
+                 "\nA line that begins with // is sent with one slash. /keys lists the keys.\n"
+                 "While an answer runs, a message is queued and commands act at once.\n");
     command_page(app, "Help", &text);
     str_done(&text);
 }
@@ -72,8 +73,8 @@ static void show_knobs(struct app *app, struct str *out)
         char value[16], notch[16];
         fader_value_text((enum knob)i, app->desk.now.value[i], value);
         fader_value_text((enum knob)i, app->desk.preset.value[i], notch);
-        str_add_format(out, "%-20s %-14s %s%s", knob_traits[i].name, value,
-                       origin_name(f->origin), f->muted ? ", muted" : "");
+        str_add_format(out, "%-20s %-14s %s%s", knob_traits[i].name, value, origin_name(f->origin),
+                       f->muted ? ", muted" : "");
         if (desk_knob_changed(&app->desk, (enum knob)i))
             str_add_format(out, " (%s: %s)", app->desk.preset_name, notch);
         str_add_char(out, '\n');
@@ -129,8 +130,7 @@ static void show_program(struct app *app, struct str *out)
     else
         str_add_format(out, "%-20s %s\n", "model", app->model_name != NULL ? app->model_name : "");
     if (st->chat_template != NULL)
-        str_add_format(out, "%-20s %s%s\n", "chat template",
-                       template_name(st->chat_template->tmpl),
+        str_add_format(out, "%-20s %s%s\n", "chat template", template_name(st->chat_template->tmpl),
                        st->chat_template->recognised ? "" : " (the file's own is not known)");
     if (st->kernels != NULL)
         str_add_format(out, "%-20s %s, %d threads\n", "kernels", st->kernels, st->threads);
@@ -331,8 +331,9 @@ void command_mouse(struct app *app, const char *args)
     } else {
         app->mouse = on == 1;
         app->ops->set_mouse(app->ops_ctx, app->mouse);
-        app_say(app, SAY_INFO, on == 1 ? "the mouse is fader's; Shift-drag for the terminal's own"
-                                       : "the mouse is the terminal's again");
+        app_say(app, SAY_INFO,
+                on == 1 ? "the mouse is fader's; Shift-drag for the terminal's own"
+                        : "the mouse is the terminal's again");
     }
 }
 

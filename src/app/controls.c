@@ -36,8 +36,7 @@ static void touched(struct app *app)
         if (!app->control.paused && (pace == 0 || pace > watching_pace)) {
             app->control.pace = watching_pace;
             app->pace_origin = ORIGIN_SLIDER;
-            app_say(app, SAY_INFO,
-                    "slowed to 12/s so that you can watch the fader; F8 faster");
+            app_say(app, SAY_INFO, "slowed to 12/s so that you can watch the fader; F8 faster");
         }
     }
     app_publish(app);
@@ -99,7 +98,8 @@ void app_undo_fader(struct app *app)
 
 /* ---- presets --------------------------------------------------------------------------------- */
 
-/* What a preset says beside the knobs; what it does not say falls back when a preset had said it. */
+/* What a preset says beside the knobs; what it does not say falls back when a preset had said it.
+ */
 static void use_preset_values(struct app *app, const struct preset *p)
 {
     if (p->system != NULL) {
@@ -127,8 +127,8 @@ void app_use_preset(struct app *app, struct preset *preset)
     conversation_set_preset(app->conversation, preset->name);
     use_preset_values(app, preset);
     if (app->request != 0)
-        app_say(app, SAY_INFO,
-                "%s: knobs now; its system prompt and seed from the next message", preset->name);
+        app_say(app, SAY_INFO, "%s: knobs now; its system prompt and seed from the next message",
+                preset->name);
     else
         app_say(app, SAY_INFO, "%s%s%s", preset->name, preset->description != NULL ? ": " : "",
                 preset->description != NULL ? preset->description : "");

@@ -9,8 +9,10 @@
 #include "app/scale.h"
 
 static const enum knob stage_knobs[STAGE_COUNT] = {
-    [STAGE_PENALTY] = KNOB_REPETITION_PENALTY, [STAGE_TEMPERATURE] = KNOB_TEMPERATURE,
-    [STAGE_TOP_K] = KNOB_TOP_K,                [STAGE_TOP_P] = KNOB_TOP_P,
+    [STAGE_PENALTY] = KNOB_REPETITION_PENALTY,
+    [STAGE_TEMPERATURE] = KNOB_TEMPERATURE,
+    [STAGE_TOP_K] = KNOB_TOP_K,
+    [STAGE_TOP_P] = KNOB_TOP_P,
     [STAGE_MIN_P] = KNOB_MIN_P,
 };
 
@@ -60,8 +62,7 @@ static void remember(struct desk *d, enum knob knob, bool drag)
         memmove(d->undo, d->undo + 1, (DESK_UNDO_MAX - 1) * sizeof d->undo[0]);
         d->n_undo--;
     }
-    d->undo[d->n_undo++] =
-        (struct desk_undo){knob, d->now.value[knob], d->fader[knob], drag};
+    d->undo[d->n_undo++] = (struct desk_undo){knob, d->now.value[knob], d->fader[knob], drag};
 }
 
 static void put(struct desk *d, enum knob knob, double value, enum origin origin, bool drag)

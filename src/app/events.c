@@ -85,11 +85,13 @@ static void warn_of_context(struct app *app)
         return;
     app->context_warned = true;
     if (app->on_full == CONTEXT_DROP_OLDEST)
-        app_say(app, SAY_WARNING, "the context is %d %% full: the oldest turns will leave it "
+        app_say(app, SAY_WARNING,
+                "the context is %d %% full: the oldest turns will leave it "
                 "(/set on_full stop: the answer ends instead)",
                 (int)((int64_t)app->ctx_used * 100 / size));
     else
-        app_say(app, SAY_WARNING, "the context is %d %% full: then the answer ends "
+        app_say(app, SAY_WARNING,
+                "the context is %d %% full: then the answer ends "
                 "(/set on_full drop: the oldest turns leave instead; /new begins anew)",
                 (int)((int64_t)app->ctx_used * 100 / size));
 }
@@ -162,9 +164,8 @@ static void measure_pace(struct app *app, int64_t now_ns)
 {
     app->token_ns[app->n_token_ns++ % APP_TPS_TOKENS] = now_ns;
     size_t n = app->n_token_ns < APP_TPS_TOKENS ? app->n_token_ns : APP_TPS_TOKENS;
-    int64_t first = app->token_ns[app->n_token_ns < APP_TPS_TOKENS
-                                      ? 0
-                                      : app->n_token_ns % APP_TPS_TOKENS];
+    int64_t first =
+        app->token_ns[app->n_token_ns < APP_TPS_TOKENS ? 0 : app->n_token_ns % APP_TPS_TOKENS];
     if (n > 1 && now_ns > first)
         app->tps = (double)(n - 1) * 1e9 / (double)(now_ns - first);
 }
@@ -312,9 +313,9 @@ static void on_error(struct app *app, const struct event *e)
 }
 
 static void (*const handlers[])(struct app *, const struct event *) = {
-    [EVENT_LOADING] = on_loading, [EVENT_READY] = on_ready,       [EVENT_START] = on_start,
+    [EVENT_LOADING] = on_loading,   [EVENT_READY] = on_ready,     [EVENT_START] = on_start,
     [EVENT_PROGRESS] = on_progress, [EVENT_KNOB] = on_knob,       [EVENT_TOKEN] = on_token,
-    [EVENT_VIEW] = on_view,       [EVENT_DROPPED] = on_dropped,   [EVENT_END] = on_end,
+    [EVENT_VIEW] = on_view,         [EVENT_DROPPED] = on_dropped, [EVENT_END] = on_end,
     [EVENT_ERROR] = on_error,
 };
 

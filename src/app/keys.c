@@ -10,7 +10,7 @@
 
 enum { TAB = 9, LINE_FEED = 10, ENTER = 13, ESCAPE = 27, BACKSPACE = 127, CTRL_H = 8 };
 
-#define CTRL(letter) ((letter) & 31)
+#define CTRL(letter) ((letter)&31)
 #define X(key)       (KEYMOD_CTRL_X | (key))
 #define ALT(key)     (KEYMOD_ALT | (key))
 
@@ -55,8 +55,8 @@ const struct binding bindings[] = {
     {FOCUS_INPUT, ALT(ENTER), ACTION_NEW_LINE},
     {FOCUS_INPUT, KEYS_HOME, ACTION_SCROLL_HOME}, /* on an empty line; else readline's */
     {FOCUS_INPUT, KEYS_END, ACTION_SCROLL_END},
-    {FOCUS_INPUT, CTRL('D'), ACTION_QUIT},        /* likewise */
-    {FOCUS_INPUT, ESCAPE, ACTION_STOP},           /* while an answer runs; else readline's */
+    {FOCUS_INPUT, CTRL('D'), ACTION_QUIT}, /* likewise */
+    {FOCUS_INPUT, ESCAPE, ACTION_STOP},    /* while an answer runs; else readline's */
 
     {FOCUS_FADERS, KEYS_UP, ACTION_FADER_UP},
     {FOCUS_FADERS, KEYS_DOWN, ACTION_FADER_DOWN},
@@ -98,8 +98,8 @@ const struct action_help action_helps[] = {
     {ACTION_SEND, "send", "Enter", "", ""},
     {ACTION_NEW_LINE, "new line", "Ctrl-J, or \\ then Enter", "Alt-Enter",
      "Windows Terminal; macOS without Meta"},
-    {ACTION_FOCUS_NEXT, "focus: input, faders, candidates, transcript",
-     "Tab (completes after /)", "", ""},
+    {ACTION_FOCUS_NEXT, "focus: input, faders, candidates, transcript", "Tab (completes after /)",
+     "", ""},
     {ACTION_FOCUS_PREVIOUS, "focus, backwards", "Esc Tab", "Shift-Tab", "Linux console"},
     {ACTION_NUDGE_LEFT, "nudge the fader from the line", "^X Left, ^X Right", "Alt-j, Alt-k",
      "vi mode; macOS without Meta"},
@@ -146,12 +146,14 @@ static const struct {
     int key;
     const char *name;
 } key_names[] = {
-    {' ', "Space"},           {TAB, "Tab"},           {ENTER, "Enter"},
-    {ESCAPE, "Esc"},          {BACKSPACE, "Backspace"}, {KEYS_UP, "Up"},
-    {KEYS_DOWN, "Down"},      {KEYS_LEFT, "Left"},    {KEYS_RIGHT, "Right"},
-    {KEYS_HOME, "Home"},      {KEYS_END, "End"},      {KEYS_PAGE_UP, "PgUp"},
-    {KEYS_PAGE_DOWN, "PgDn"}, {KEYS_INSERT, "Ins"},   {KEYS_DELETE, "Del"},
-    {KEYS_BACKTAB, "Shift-Tab"},
+    {' ', "Space"},           {TAB, "Tab"},
+    {ENTER, "Enter"},         {ESCAPE, "Esc"},
+    {BACKSPACE, "Backspace"}, {KEYS_UP, "Up"},
+    {KEYS_DOWN, "Down"},      {KEYS_LEFT, "Left"},
+    {KEYS_RIGHT, "Right"},    {KEYS_HOME, "Home"},
+    {KEYS_END, "End"},        {KEYS_PAGE_UP, "PgUp"},
+    {KEYS_PAGE_DOWN, "PgDn"}, {KEYS_INSERT, "Ins"},
+    {KEYS_DELETE, "Del"},     {KEYS_BACKTAB, "Shift-Tab"},
 };
 
 static void name_of(int key, bool after_ctrl_x, char out[16])
@@ -258,8 +260,8 @@ void keys_describe(struct str *out)
 /* ---- the hint line -------------------------------------------------------------------------- */
 
 static const struct key_hint hints_idle[] = {
-    {"^X+arrows", "nudge"}, {"Tab", "faders"}, {"F2", "presets"}, {"^X r", "retry"},
-    {"/help", ""},          {NULL, NULL},
+    {"^X+arrows", "nudge"}, {"Tab", "faders"}, {"F2", "presets"},
+    {"^X r", "retry"},      {"/help", ""},     {NULL, NULL},
 };
 static const struct key_hint hints_answering[] = {
     {"F5", "pause"},   {"F7/F8", "pace"}, {"^X+arrows", "nudge"}, {"Ctrl-C", "stop"},
@@ -270,7 +272,7 @@ static const struct key_hint hints_paused[] = {
     {"F2", "presets"}, {"/help", ""},      {NULL, NULL},
 };
 static const struct key_hint hints_faders[] = {
-    {"Left/Right", "fine"}, {"< >", "coarse"}, {"0-9", "value"}, {"m", "mute"},
+    {"Left/Right", "fine"}, {"< >", "coarse"},  {"0-9", "value"},  {"m", "mute"},
     {"u", "undo"},          {"Space", "pause"}, {"Enter", "back"}, {NULL, NULL},
 };
 static const struct key_hint hints_candidates[] = {
@@ -278,8 +280,8 @@ static const struct key_hint hints_candidates[] = {
     {NULL, NULL},
 };
 static const struct key_hint hints_transcript[] = {
-    {"arrows", "move"}, {"[ ]", "versions"}, {"y", "copy"}, {"h", "heat"}, {"Enter", "back"},
-    {NULL, NULL},
+    {"arrows", "move"}, {"[ ]", "versions"}, {"y", "copy"},
+    {"h", "heat"},      {"Enter", "back"},   {NULL, NULL},
 };
 
 const struct key_hint *keys_hints(enum focus focus, bool answering, bool paused)

@@ -1,5 +1,5 @@
-/* The loop: one poll for input, signals and the backend, with the view's next frame, the message's end
- * and the next attempt to save as its time limit. Nothing to do costs nothing. */
+/* The loop: one poll for input, signals and the backend, with the view's next frame, the message's
+ * end and the next attempt to save as its time limit. Nothing to do costs nothing. */
 #include "config.h"
 
 #include "app/app_private.h"
@@ -57,8 +57,8 @@ void app_poll(struct app *app, int timeout_ms)
     bool any = app_drain(app);
     if (app->backend != backend)
         return; /* a model that failed has given way to another: its pipe is gone */
-    int n = poll(fds, sizeof fds / sizeof fds[0],
-                 any ? 0 : wait_ms(due, clock_now_ns(), timeout_ms));
+    int n =
+        poll(fds, sizeof fds / sizeof fds[0], any ? 0 : wait_ms(due, clock_now_ns(), timeout_ms));
     wake_disarm(backend->wake);
     if (n > 0 && fds[1].revents != 0 && app->signal_ready != NULL)
         app->signal_ready(app->ops_ctx);

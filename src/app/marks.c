@@ -12,8 +12,12 @@
 char mark_letter(enum knob knob)
 {
     static const char letters[KNOB_COUNT] = {
-        [KNOB_REPETITION_PENALTY] = 'R', [KNOB_TEMPERATURE] = 'T', [KNOB_TOP_K] = 'K',
-        [KNOB_TOP_P] = 'P',              [KNOB_MIN_P] = 'M',       [KNOB_REPEAT_LAST_N] = 'N',
+        [KNOB_REPETITION_PENALTY] = 'R',
+        [KNOB_TEMPERATURE] = 'T',
+        [KNOB_TOP_K] = 'K',
+        [KNOB_TOP_P] = 'P',
+        [KNOB_MIN_P] = 'M',
+        [KNOB_REPEAT_LAST_N] = 'N',
     };
 
     return letters[knob];
@@ -110,8 +114,14 @@ static void rides_of(const struct turn *t, enum knob knob, struct mark_list *out
             ride.mark.to = value;
         } else {
             close_ride(t, &ride, out);
-            ride = (struct ride){{.n = first->n, .last = first->n, .knob = knob, .from = from,
-                                  .to = value, .letter = mark_letter(knob)}, value, true};
+            ride = (struct ride){{.n = first->n,
+                                  .last = first->n,
+                                  .knob = knob,
+                                  .from = from,
+                                  .to = value,
+                                  .letter = mark_letter(knob)},
+                                 value,
+                                 true};
         }
         if (distance(value, ride.mark.from) > distance(ride.peak, ride.mark.from))
             ride.peak = value;

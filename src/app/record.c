@@ -215,8 +215,7 @@ bool app_switch_model(struct app *app, const char *name, struct error *err)
     if (app->options.open_model == NULL)
         return error_set(err, "the model cannot be changed here");
     struct control initial = app->control;
-    struct backend *b =
-        app->options.open_model(app->options.open_model_ctx, name, &initial, err);
+    struct backend *b = app->options.open_model(app->options.open_model_ctx, name, &initial, err);
     if (b == NULL)
         return false;
     app_leave_answer(app);

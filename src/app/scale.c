@@ -11,9 +11,9 @@ static const int first_decade[] = {1, 2, 3, 5, 7};
 static const int later_decades[] = {10, 15, 20, 30, 40, 50, 70};
 enum { N_FIRST = 5, N_LATER = 7 };
 
-static const double min_p_stops[] = {0.001, 0.0015, 0.002, 0.003, 0.004, 0.005, 0.007,
-                                     0.01,  0.015,  0.02,  0.03,  0.04,  0.05,  0.07,
-                                     0.1,   0.15,   0.2,   0.3,   0.4,   0.5,   0.7, 1.0};
+static const double min_p_stops[] = {0.001, 0.0015, 0.002, 0.003, 0.004, 0.005, 0.007, 0.01,
+                                     0.015, 0.02,   0.03,  0.04,  0.05,  0.07,  0.1,   0.15,
+                                     0.2,   0.3,    0.4,   0.5,   0.7,   1.0};
 enum { N_MIN_P = sizeof min_p_stops / sizeof min_p_stops[0] };
 
 /* The share of a logarithmic scale's travel that lies between "off" and the next stop. */
@@ -78,7 +78,8 @@ static double stop_at(enum knob knob, size_t i, int32_t n_vocab)
     return i + 1 == n_stops(knob, n_vocab) ? 0 : top_k_stop(i);
 }
 
-/* The order in which values stand on the scale: off is the right end of top-k, the left of min-p. */
+/* The order in which values stand on the scale: off is the right end of top-k, the left of min-p.
+ */
 static double rank_of(enum knob knob, double value)
 {
     return knob == KNOB_TOP_K && value <= 0 ? INFINITY : value;
@@ -140,9 +141,9 @@ double scale_travel(enum knob knob, double value, int32_t n_vocab, bool *beyond)
     if (knob == KNOB_MIN_P)
         return min_p_travel(value);
     if (knob == KNOB_TOP_P)
-        return value <= top_p_middle ? 0.5 * clamp(value, 0, 1) / top_p_middle
-                                     : 0.5 + 0.5 * (clamp(value, 0, 1) - top_p_middle) /
-                                                 (1 - top_p_middle);
+        return value <= top_p_middle
+                   ? 0.5 * clamp(value, 0, 1) / top_p_middle
+                   : 0.5 + 0.5 * (clamp(value, 0, 1) - top_p_middle) / (1 - top_p_middle);
     const struct linear *l = &linears[knob];
     if (l->max <= l->min) /* the penalty's window is no fader */
         return 0;

@@ -19,7 +19,8 @@ static bool put(char *out, size_t size, size_t *at, const char *text, size_t len
     return true;
 }
 
-/* Blanks, breaks and what has no shape of its own, as something that can be seen; false for all else. */
+/* Blanks, breaks and what has no shape of its own, as something that can be seen; false for all
+ * else. */
 static bool name_invisible(uint32_t c, char name[16])
 {
     switch (c) {
