@@ -18,13 +18,12 @@ import unicodedata
 # (keys for tmux send-keys, or text to type; a pattern to wait for)
 SITTING = [
     (None, r"\bready\b"),
-    ("keys:C-x - - -", r"pace 12"),
+    ("keys:C-x - C-x - C-x -", r"pace 12"),
     ("text:Two lines about rain on a tin roof.", r"tin roof\."),
     ("keys:Enter", r"roof\.[\s\S]*\n   \w+ \w+ \w+ \w+ \w+ \w+"),
-    ("keys:C-x Right", r"temp .* 0\.85"),
-    ("keys:Right Right Right Right Right Right Right", r"temp .* 1\.20"),
+    ("keys:C-x Right Right Right Right Right Right Right Right", r"\n T "),
     ("keys:C-x Space", r"PAUSED"),
-    ("keys:C-x .", r"PAUSED"),
+    ("keys:C-x . C-x . C-x .", r"PAUSED[\s\S]*next word"),
 ]
 TIMEOUT = 60
 
@@ -48,7 +47,7 @@ class Tmux:
         while not re.search(pattern, self.screen()):
             if time.monotonic() > deadline:
                 sys.exit(f"picture: waited in vain for {pattern!r}:\n{self.screen()}")
-            time.sleep(0.02)
+            time.sleep(0.05)
 
     def step(self, action, pattern):
         kind, _, what = (action or "").partition(":")
@@ -173,7 +172,7 @@ def main():
     columns, rows = map(int, options.size.split("x"))
 
     with tempfile.TemporaryDirectory() as home:
-        words = [options.fader, "--no-save", "--seed", "4711", "--preset", "poetry", *options.options]
+        words = [options.fader, "--no-save", "--preset", "poetry", *options.options]
         command = (f"env XDG_CONFIG_HOME={shlex.quote(home)} XDG_STATE_HOME={shlex.quote(home)} "
                    f"FADER_DATA_DIR={shlex.quote(root)} TERM=tmux-256color LC_ALL=C.UTF-8 {shlex.join(words)}")
         tmux = Tmux(columns, rows, command)
