@@ -28,7 +28,7 @@ static size_t block_text_top(const struct block *b)
 
 static size_t block_rows(const struct block *b)
 {
-    return b->wrap.n + (b->has_notice ? 3 : 2);
+    return b->wrap.n - b->n_hidden + (b->has_notice ? 3 : 2);
 }
 
 size_t block_token_at(const struct block *b, size_t at)
@@ -107,6 +107,22 @@ static void clamp_top(struct scrollback *s)
         s->top = last;
 }
 
+/* Rows at the end of a text without anything to see, but never its only one. */
+static size_t blank_rows(const struct wrap *w, const char *text)
+{
+    size_t n = 0;
+
+    while (n + 1 < w->n) {
+        const struct wrap_row *row = &w->rows[w->n - 1 - n];
+        for (size_t at = row->start; at < row->end; at++) {
+            if (text[at] != ' ' && text[at] != '\n')
+                return n;
+        }
+        n++;
+    }
+    return n;
+}
+
 /* Lays out what the turn has gained. */
 static void extend(struct scrollback *s, size_t i)
 {
@@ -127,6 +143,7 @@ static void extend(struct scrollback *s, size_t i)
         b->laid = t->text.len;
         note_dirty(s, block_text_top(b) + first);
     }
+    b->n_hidden = t == s->growing ? 0 : blank_rows(&b->wrap, str_text(&t->text));
     if (block_rows(b) != rows || b->top == 0)
         number_rows(s, i);
 }
@@ -267,7 +284,7 @@ bool scrollback_row(const struct scrollback *s, size_t row, struct row_ref *out)
         out->kind = ROW_NAME;
     else if (row < text)
         out->kind = ROW_NOTICE;
-    else if (row - text < b->wrap.n) {
+    else if (row - text < b->wrap.n - b->n_hidden) {
         out->kind = ROW_TEXT;
         out->row = row - text;
     } else
@@ -278,8 +295,9 @@ bool scrollback_row(const struct scrollback *s, size_t row, struct row_ref *out)
 size_t scrollback_row_of(const struct scrollback *s, size_t block, size_t byte)
 {
     const struct block *b = &s->blocks[block];
+    size_t row = wrap_find(&b->wrap, byte), last = b->wrap.n - b->n_hidden - 1;
 
-    return block_text_top(b) + wrap_find(&b->wrap, byte);
+    return block_text_top(b) + (row < last ? row : last);
 }
 
 void scrollback_show_row(struct scrollback *s, size_t row)

@@ -35,6 +35,7 @@ struct block {
     struct wrap_reserve *reserves;
     size_t n_reserves, cap_reserves;
     bool has_notice;
+    size_t n_hidden; /* rows at the end that hold nothing, of a turn that is complete */
 };
 
 /* A place in the transcript: a byte of a turn's text. */

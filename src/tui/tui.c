@@ -453,16 +453,20 @@ static void refill(struct tui *t, int64_t now)
 static int64_t view_tick(void *view, int64_t now)
 {
     struct tui *t = view;
-    struct app *app = t->app;
-    int64_t next = INT64_MAX, until = app->message_until_ns;
+    int64_t next = INT64_MAX;
 
     tui_events(t);
     refill(t, now);
-    if (app->message[0] != '\0' && until != 0) {
-        if (now >= until)
-            t->dirty = t->dirty || now - until < SECOND_NS / 2;
+    if (t->notice_until_ns != 0 && now >= t->notice_until_ns)
+        t->dirty = true;
+    else if (t->notice_until_ns != 0)
+        next = t->notice_until_ns;
+    if (t->changed & CHANGE_DESK) { /* numbers that were put off */
+        int64_t due = t->panel_ns + PANEL_EVERY_NS;
+        if (now >= due)
+            t->dirty = true;
         else
-            next = until;
+            next = due < next ? due : next;
     }
     if (t->dirty) {
         double need = t->urgent ? 1 : 2;

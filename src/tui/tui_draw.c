@@ -13,7 +13,7 @@
 #include "tui/status.h"
 #include "tui/textwidth.h"
 
-enum { SIGN_DIVIDER = 0x2502, PANEL_EVERY_NS = 100000000, MATCH_ROWS = 6 };
+enum { SIGN_DIVIDER = 0x2502, MATCH_ROWS = 6 };
 
 static const char empty_text[] = "Ask something, or press F2 and choose a demonstration.";
 
@@ -198,6 +198,7 @@ void tui_draw(struct tui *t, int64_t now_ns)
     status_draw(t->canvas, t->layout.status, app);
     if (t->overlay != OVERLAY_NONE) {
         draw_overlay(t);
+        t->changed &= ~(unsigned)CHANGE_DESK;
     } else {
         header_draw(t->canvas, &t->layout, app, t->focus, scrollback_below(&t->scrollback));
         draw_transcript(t);

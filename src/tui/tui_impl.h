@@ -17,6 +17,7 @@
 
 enum overlay { OVERLAY_NONE, OVERLAY_PAGE, OVERLAY_PRESETS };
 enum drag { DRAG_NONE, DRAG_FADER, DRAG_SELECT };
+enum { PANEL_EVERY_NS = 100000000 }; /* while words stream by, its numbers change this often */
 enum { TYPED_MAX = 16, MATCHES_MAX = 256, INPUT_ROWS_MAX = 256 };
 
 struct tui {
@@ -48,8 +49,9 @@ struct tui {
     size_t n_matches;
     char notice[512]; /* what the message line shows; "" = nothing */
     enum style notice_style;
-    bool notice_was_long; /* it stood over the transcript */
-    const char *question; /* waits for one key; NULL: none */
+    int64_t notice_until_ns; /* when it goes by itself; 0: it does not */
+    bool notice_was_long;    /* it stood over the transcript */
+    const char *question;    /* waits for one key; NULL: none */
 
     char typed[TYPED_MAX]; /* an exact value for the selected fader; "" = none */
     enum drag drag;

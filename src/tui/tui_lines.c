@@ -106,6 +106,7 @@ void tui_choose_notice(struct tui *t, int64_t now_ns)
 
     t->notice[0] = '\0';
     t->notice_style = STYLE_MESSAGE;
+    t->notice_until_ns = 0;
     if (t->question != NULL) {
         snprintf(t->notice, sizeof t->notice, "%s", t->question);
         t->notice_style = STYLE_WARNING;
@@ -113,6 +114,7 @@ void tui_choose_notice(struct tui *t, int64_t now_ns)
                (app->message_until_ns == 0 || now_ns < app->message_until_ns)) {
         snprintf(t->notice, sizeof t->notice, "%s", app->message);
         t->notice_style = styles[app->severity];
+        t->notice_until_ns = app->message_until_ns;
     } else if (!token_facts(t, t->notice, sizeof t->notice)) {
         t->notice[0] = '\0';
     }
