@@ -604,6 +604,13 @@ static void test_undo_and_edit(void **state)
     assert_int_equal(conversation_depth(f.app->conversation), 4);
     assert_null(f.app->editing);
 
+    app_enter(f.app, "/edit"); /* thought better of it */
+    app_cancel_edit(f.app);
+    expect_message(&f, "not edited");
+    fixture_ask(&f, "three");
+    assert_string_equal(fixture_text(&f, 4), "three");
+    app_enter(f.app, "/undo");
+
     app_version(f.app, -1);
     assert_string_equal(fixture_text(&f, 2), "two again");
     app_version_of(f.app, again, -1);

@@ -335,6 +335,14 @@ void app_pick(struct app *app, int32_t id)
     ask(app, answer);
 }
 
+void app_cancel_edit(struct app *app)
+{
+    if (app->editing == NULL)
+        return;
+    app->editing = NULL;
+    app_say(app, SAY_INFO, "not edited: the next message goes at the end");
+}
+
 /* ---- versions -------------------------------------------------------------------------------- */
 
 void app_version_of(struct app *app, struct turn *turn, int direction)

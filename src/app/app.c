@@ -140,7 +140,7 @@ struct app *app_new(const struct app_options *options, struct backend *backend,
         return NULL;
     }
     app_refresh_status(app);
-    app->state = app->status.ready ? APP_IDLE : APP_LOADING;
+    app->state = APP_LOADING; /* until EVENT_READY, which always comes, is taken */
     app_publish(app);
     return app;
 }

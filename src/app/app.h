@@ -161,6 +161,7 @@ void app_set_candidates(struct app *app, int32_t n);   /* how many rows the view
 void app_stop(struct app *app);
 void app_retry(struct app *app, bool same_dice);
 void app_pick(struct app *app, int32_t id);    /* go on from here with this token instead: a branch */
+void app_cancel_edit(struct app *app);         /* after /edit: the next message is a new one after all */
 void app_version(struct app *app, int direction);   /* '[' and ']': of the last turn with versions */
 void app_version_of(struct app *app, struct turn *turn, int direction);  /* of this one */
 bool app_is_answering(const struct app *app);  /* an answer is under way, or waits for its turn */
