@@ -149,6 +149,28 @@ static void test_names(void **state)
                 "^X Ctrl-Alt-Shift-Backs"); /* cut, never past the end */
 }
 
+static void expect_explained(int key, const char *want)
+{
+    char out[256];
+
+    keys_explain(key, out, sizeof out);
+    assert_string_equal(out, want);
+}
+
+static void test_explained(void **state)
+{
+    (void)state;
+    expect_explained(KEYMOD_CTRL_X | ' ', "^X Space: pause, go on");
+    expect_explained(KEYMOD_CTRL_X | KEYS_RIGHT, "^X Right: more, fine");
+    expect_explained('y', "y: copy (in the transcript)");
+    expect_explained(13, "Enter: send (in the line); back to the input line (in the faders); go on "
+                         "with this one instead (in the candidates); back to the input line (in "
+                         "the transcript)");
+    expect_explained('q', "q: text");
+    expect_explained(16, "Ctrl-P: readline's");
+    expect_explained(KEYMOD_CTRL_X | ('U' & 31), "^X ^U: readline's");
+}
+
 static const char *hint_of(const struct key_hint *h, const char *key)
 {
     for (; h->key != NULL; h++) {
@@ -175,7 +197,7 @@ int main(void)
         cmocka_unit_test(test_found),        cmocka_unit_test(test_no_key_twice),
         cmocka_unit_test(test_never_needed), cmocka_unit_test(test_complete),
         cmocka_unit_test(test_places),       cmocka_unit_test(test_names),
-        cmocka_unit_test(test_hints),
+        cmocka_unit_test(test_explained),    cmocka_unit_test(test_hints),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -257,6 +257,48 @@ void keys_describe(struct str *out)
     describe_place(out, FOCUS_TRANSCRIPT, "In the transcript", "");
 }
 
+static const char *help_of(enum action action)
+{
+    for (size_t i = 0; i < n_action_helps; i++) {
+        if (action_helps[i].action == action)
+            return action_helps[i].what;
+    }
+    for (size_t i = 0; i < sizeof place_helps / sizeof place_helps[0]; i++) {
+        if (place_helps[i].action == action)
+            return place_helps[i].what;
+    }
+    return NULL;
+}
+
+void keys_explain(int key, char *out, size_t size)
+{
+    static const char *const places[FOCUS_COUNT] = {
+        [FOCUS_INPUT] = "in the line",
+        [FOCUS_FADERS] = "in the faders",
+        [FOCUS_CANDIDATES] = "in the candidates",
+        [FOCUS_TRANSCRIPT] = "in the transcript",
+    };
+    struct str s = STR_INIT;
+    char name[24];
+
+    keys_format(key, name);
+    str_add_format(&s, "%s: ", name);
+    size_t start = s.len;
+    for (size_t i = 0; i < n_bindings; i++) {
+        const struct binding *b = &bindings[i];
+        const char *what = help_of(b->action);
+        if (b->key != key || what == NULL)
+            continue;
+        str_add_format(&s, "%s%s", s.len > start ? "; " : "", what);
+        if (b->where != BIND_ANYWHERE)
+            str_add_format(&s, " (%s)", places[b->where]);
+    }
+    if (s.len == start)
+        str_add_text(&s, key > ' ' && key < 127 ? "text" : "readline's");
+    snprintf(out, size, "%s", s.data);
+    str_done(&s);
+}
+
 /* ---- the hint line -------------------------------------------------------------------------- */
 
 static const struct key_hint hints_idle[] = {

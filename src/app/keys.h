@@ -69,6 +69,9 @@ void keys_format(int key, char out[24]);   /* "^X Space", "Alt-j", "F5" */
 struct str;
 void keys_describe(struct str *out);
 
+/* What a key that arrived is and does, for /keys as a tester: "^X Space: pause, go on", "Alt-q: readline's". */
+void keys_explain(int key, char *out, size_t size);
+
 /* The hint line: what may be done here and now, the most useful first; the view shows as many as fit.
  * `answering`: an answer is under way; `paused`: the desk is paused. Static, ends with key NULL. */
 struct key_hint {
