@@ -237,6 +237,9 @@ static void read_key(void)
     if (p.line != NULL)
         take_typed();
     if (p.at_end) {
+        struct termios modes;
+        if (tcgetattr(STDIN_FILENO, &modes) != 0) /* no Ctrl-D: the terminal is gone */
+            p.status = 128 + SIGHUP;
         start_line(p.notes);
         p.app->quit = true;
     }
@@ -252,15 +255,6 @@ static void read_stream(void)
         str_add(&p.typed, bytes, (size_t)n);
     else if (n == 0 || errno != EINTR)
         p.at_end = true;
-}
-
-static void input_ready(void *view)
-{
-    (void)view;
-    if (p.by_hand)
-        read_key();
-    else
-        read_stream();
 }
 
 /* The next line of a stream, when the answer to the one before has ended. */
@@ -296,6 +290,7 @@ static void empty_line(void)
     rl_free_line_state();
     rl_replace_line("", 1);
     str_clear(&p.typed);
+    app_cancel_edit(p.app);
     p.shown = false;
     start_line(p.notes);
 }
@@ -356,6 +351,18 @@ static void take_signals(void *view)
     }
     if (seen.stopping || seen.continued)
         take_terminal_again();
+}
+
+/* A Ctrl-C that came before these keys counts before them. */
+static void input_ready(void *view)
+{
+    take_signals(view);
+    if (p.app->quit)
+        return;
+    if (p.by_hand)
+        read_key();
+    else
+        read_stream();
 }
 
 /* ---- the view ------------------------------------------------------------------------------- */
@@ -483,6 +490,23 @@ static int64_t tick(void *view, int64_t now_ns)
 
 /* ---- life cycle ----------------------------------------------------------------------------- */
 
+/* ^X ^E: the line through the user's editor. */
+static int edit_line(int count, int key)
+{
+    struct error err;
+    char *text;
+
+    (void)count;
+    (void)key;
+    if (edit_text(NULL, rl_line_buffer, &text, &err)) {
+        set_input(NULL, text);
+        free(text);
+    } else {
+        note(err.text);
+    }
+    return 0;
+}
+
 /* Readline on a terminal of which nothing is assumed: it then prints text, blanks, returns and backspaces. */
 static void open_readline(void)
 {
@@ -504,6 +528,7 @@ static void open_readline(void)
     rl_initialize(); /* INPUTRC is read here; what it may not change comes after */
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
         rl_variable_bind(variables[i][0], variables[i][1]);
+    rl_bind_keyseq("\\C-x\\C-e", edit_line);
     rl_callback_handler_install("> ", take_line);
 }
 

@@ -275,6 +275,22 @@ static void start_decoder(void)
     decoder_init(&term.decoder, &options);
 }
 
+/* What was typed before the tty was raw: there an Enter had become a newline. */
+static void take_typed_ahead(void)
+{
+    struct pollfd p = {.fd = IN_FD, .events = POLLIN};
+    char bytes[4096];
+
+    if (poll(&p, 1, 0) <= 0)
+        return;
+    ssize_t n = read(IN_FD, bytes, sizeof bytes);
+    for (ssize_t i = 0; i < n; i++)
+        if (bytes[i] == '\n' && (term.shell.c_iflag & ICRNL))
+            bytes[i] = '\r';
+    if (n > 0)
+        decoder_feed(&term.decoder, bytes, (size_t)n, clock_now_ns());
+}
+
 bool terminal_open(bool mouse, struct error *err)
 {
     static bool at_exit;
@@ -303,6 +319,7 @@ bool terminal_open(bool mouse, struct error *err)
         at_exit = atexit(signals_rescue) == 0;
     start_decoder();
     set_up_curses();
+    take_typed_ahead();
     modes_on();
     refresh(); /* curses enters the alternate screen with its first frame: an empty one */
     ask_terminal();

@@ -195,7 +195,7 @@ static char letter_of(struct str legend[LEGEND_MAX], int *n, const char *attribu
     return (char)(i < 26 ? 'A' + i : 'a' + i - 26);
 }
 
-static void dump_attributes(const struct screen *s, struct str *out)
+static void dump_attributes(const struct screen *s, const bool *masked, struct str *out)
 {
     struct str legend[LEGEND_MAX], attributes = STR_INIT;
     int n = 0;
@@ -204,6 +204,10 @@ static void dump_attributes(const struct screen *s, struct str *out)
     str_add_text(out, "attributes\n");
     for (int row = 0; row < s->rows; row++) {
         str_add_char(out, '|');
+        if (masked != NULL && masked[row]) {
+            str_add_text(out, "~\n");
+            continue;
+        }
         for (int col = 0; col < s->cols; col++) {
             VTermScreenCell cell = cell_at(s, row, col);
             str_clear(&attributes);
@@ -221,7 +225,7 @@ static void dump_attributes(const struct screen *s, struct str *out)
     str_done(&attributes);
 }
 
-void screen_dump(const struct screen *s, bool with_attributes, struct str *out)
+void screen_dump(const struct screen *s, bool with_attributes, const bool *masked, struct str *out)
 {
     int row, col;
 
@@ -230,9 +234,12 @@ void screen_dump(const struct screen *s, bool with_attributes, struct str *out)
                    s->cursor_visible ? "" : " hidden");
     for (int i = 0; i < s->rows; i++) {
         str_add_char(out, '|');
-        screen_row(s, i, out);
+        if (masked != NULL && masked[i])
+            str_add_char(out, '~');
+        else
+            screen_row(s, i, out);
         str_add_char(out, '\n');
     }
     if (with_attributes)
-        dump_attributes(s, out);
+        dump_attributes(s, masked, out);
 }

@@ -32,7 +32,9 @@ void screen_cursor(const struct screen *s, int *row, int *col);
 
 /* Has the program set (1) or reset (0) private mode `mode` last? -1: neither. */
 int screen_mode(const struct screen *s, int mode);
-/* The screen's text, attributes and cursor, in the form of a golden file. */
-void screen_dump(const struct screen *s, bool with_attributes, struct str *out);
+
+/* The screen's text, attributes and cursor, in the form of a golden file. Rows for which `masked` (may be
+ * NULL: none) says so are left out of both. */
+void screen_dump(const struct screen *s, bool with_attributes, const bool *masked, struct str *out);
 
 #endif

@@ -37,8 +37,7 @@ static struct test {
     char *input, *output;        /* files instead of the terminal */
     enum replies replies;
     char dir[64];
-    char *golden_mask[8];        /* texts that a golden shows as blanks */
-    int n_masks;
+    bool masked_rows[256];       /* rows that no golden tells of */
     bool failed, skipped;
     const char *why_skipped;
 } t;
@@ -70,7 +69,7 @@ static void fail(const char *format, ...)
     printf("# %s:%d: %s: %s\n", t.file, t.line->number, t.line->words[0], str_text(&out));
     str_clear(&out);
     if (t.started) {
-        screen_dump(&t.screen, false, &out);
+        screen_dump(&t.screen, false, NULL, &out);
         while (out.len > 2 && memcmp(out.data + out.len - 3, "\n|\n", 3) == 0)
             str_truncate(&out, out.len - 2);
         print_comment(str_text(&out));
@@ -322,6 +321,13 @@ static void do_bg(void)
     await(is_continued);
 }
 
+/* What came so far no longer counts for wait-bytes and wait-mode. */
+static void do_forget(void)
+{
+    pump(0);
+    str_clear(&t.screen.log);
+}
+
 static void do_hangup(void)
 {
     job_hang_up(&t.job);
@@ -514,6 +520,21 @@ static void do_expect_left(void)
     do_expect_tty();
 }
 
+static void do_expect_no_color(void)
+{
+    struct str text = STR_INIT, attributes = STR_INIT;
+
+    for (int row = 0; row < t.rows; row++)
+        for (int col = 0; col < t.cols; col++)
+            screen_cell(&t.screen, row, col, &text, &attributes);
+    if (attributes.len == 0)
+        fail("no attribute anywhere: is anything drawn?");
+    else if (strstr(str_text(&attributes), "fg=") != NULL || strstr(str_text(&attributes), "bg=") != NULL)
+        fail("there are colours");
+    str_done(&text);
+    str_done(&attributes);
+}
+
 static bool file_is_so(void)
 {
     struct str text = STR_INIT;
@@ -544,21 +565,11 @@ static void do_expect_file_without(void)
 
 /* ---- goldens -------------------------------------------------------------------------------- */
 
-/* Figures that differ from run to run: in a golden they are '~', as many as there are columns. */
-static void do_mask(void)
+/* mask-row ROW: what differs from run to run (speeds) is left out of goldens. */
+static void do_mask_row(void)
 {
-    if (t.n_masks < (int)(sizeof t.golden_mask / sizeof t.golden_mask[0]))
-        t.golden_mask[t.n_masks++] = mem_strdup(word(1));
-}
-
-static void mask_text(struct str *text)
-{
-    for (int i = 0; i < t.n_masks; i++)
-        for (char *p = text->data; (p = strstr(p, t.golden_mask[i])) != NULL;) {
-            p += strlen(t.golden_mask[i]);
-            for (; *p != '\0' && strchr("0123456789., ", *p) != NULL; p++)
-                *p = '~';
-        }
+    if (row_number(1) >= 0 && row_number(1) < 256)
+        t.masked_rows[row_number(1)] = true;
 }
 
 static void compare_golden(const char *path, const struct str *now)
@@ -586,8 +597,7 @@ static void do_golden(void)
     struct error err;
 
     pump(0);
-    screen_dump(&t.screen, true, &now);
-    mask_text(&now);
+    screen_dump(&t.screen, true, t.masked_rows, &now);
     str_add_format(&path, "%s/tests/term/golden/%s.txt", source != NULL ? source : ".", word(1));
     if (update != NULL && *update == '1') {
         if (!file_write_atomic(str_text(&path), now.data, now.len, 0644, &err))
@@ -629,6 +639,7 @@ static const struct command {
     {"fg", do_fg, 1, true},
     {"bg", do_bg, 1, true},
     {"hangup", do_hangup, 1, true},
+    {"forget", do_forget, 1, true},
     /* what should be seen */
     {"wait-text", do_wait_text, 2, true},
     {"wait-gone", do_wait_gone, 2, true},
@@ -644,9 +655,10 @@ static const struct command {
     {"wait-exit", do_wait_exit, 2, true},
     {"expect-tty", do_expect_tty, 1, true},
     {"expect-left", do_expect_left, 1, true},
+    {"expect-no-color", do_expect_no_color, 1, true},
     {"wait-file", do_wait_file, 3, false},
     {"expect-file-without", do_expect_file_without, 3, false},
-    {"mask", do_mask, 2, false},
+    {"mask-row", do_mask_row, 2, true},
     {"golden", do_golden, 2, true},
 };
 
@@ -725,8 +737,6 @@ static void tear_down(void)
         job_end(&t.job);
         screen_done(&t.screen);
     }
-    for (int i = 0; i < t.n_masks; i++)
-        free(t.golden_mask[i]);
     free(t.input);
     free(t.output);
     nftw(t.dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
