@@ -656,6 +656,27 @@ static void the_page_scrolls(void **state)
     canvas_free(c);
 }
 
+static void the_page_keeps_its_columns(void **state)
+{
+    struct page p;
+    struct canvas *c = canvas_new(7, 30);
+    (void)state;
+
+    page_init(&p, "help",
+              "/retry  answer again with a new seed\n  a line of its own that is long\n");
+    page_draw(&p, c, whole(c));
+    assert_string_equal(picture(c), "─ help ───────────────────────\n"
+                                    " /retry  answer again with a\n"
+                                    "         new seed\n"
+                                    "   a line of its own that is\n"
+                                    "   long\n\n\n");
+    page_done(&p);
+    page_init(&p, "nothing", "");
+    page_draw(&p, c, whole(c));
+    page_done(&p);
+    canvas_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -680,6 +701,7 @@ int main(void)
         cmocka_unit_test(the_plot_has_a_column_a_token),
         cmocka_unit_test(the_picker_chooses),
         cmocka_unit_test(the_page_scrolls),
+        cmocka_unit_test(the_page_keeps_its_columns),
     };
     setlocale(LC_CTYPE, "C.UTF-8");
     return cmocka_run_group_tests_name("widgets", tests, NULL, NULL);

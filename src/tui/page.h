@@ -6,12 +6,19 @@
 
 #include "base/str.h"
 #include "tui/canvas.h"
-#include "tui/wrap.h"
+
+/* A row of a line; those after its first are indented to where its last column begins. */
+struct page_row {
+    size_t start, end; /* bytes */
+    int indent;
+    bool first;
+};
 
 struct page {
     char *title; /* owned */
     struct str text;
-    struct wrap wrap;
+    struct page_row *rows; /* as laid out for `width` */
+    size_t n, cap;
     int width;
     size_t top;
 };

@@ -231,9 +231,8 @@ void status_draw(struct canvas *c, struct rect area, const struct app *app)
 
 /* ---- below ---------------------------------------------------------------------------------- */
 
-void hints_draw(struct canvas *c, struct rect area, const struct app *app, enum focus focus)
+void hints_draw(struct canvas *c, struct rect area, const struct key_hint *h)
 {
-    const struct key_hint *h = keys_hints(focus, app_is_answering(app), app->control.paused);
     int col = area.col + 1, end = area.col + area.cols;
 
     canvas_fill(c, area, STYLE_TEXT);

@@ -8,8 +8,8 @@
 /* Model, context, cache, pace, state: in the longest forms that fit. */
 void status_draw(struct canvas *c, struct rect area, const struct app *app);
 
-/* As many hints as fit. */
-void hints_draw(struct canvas *c, struct rect area, const struct app *app, enum focus focus);
+/* As many hints as fit; `hints` ends with key NULL. */
+void hints_draw(struct canvas *c, struct rect area, const struct key_hint *hints);
 
 /* The header rule: preset and "keeps" over the panel; `below` rows of the transcript are out of
  * sight. */

@@ -83,7 +83,7 @@ void tui_open_presets(struct tui *t)
     struct preset_list list;
 
     tui_close_overlay(t);
-    picker_init(&t->picker, "presets: Enter chooses, Esc leaves");
+    picker_init(&t->picker, "presets");
     preset_list_all(&list);
     for (size_t i = 0; i < list.n; i++) {
         const struct preset_entry *e = &list.items[i];

@@ -156,13 +156,30 @@ bool tui_notice_is_long(const struct tui *t)
     return text_width(t->notice, strlen(t->notice)) > t->layout.message.cols - 2;
 }
 
+static const struct key_hint *hints_of(const struct tui *t)
+{
+    static const struct key_hint page[] = {
+        {"Up/Down", "scroll"}, {"Space", "next page"}, {"q", "back"}, {NULL, NULL}};
+    static const struct key_hint presets[] = {
+        {"Up/Down", "choose"}, {"Enter", "take it"}, {"Esc", "back"}, {NULL, NULL}};
+
+    switch (t->overlay) {
+    case OVERLAY_PAGE:
+        return page;
+    case OVERLAY_PRESETS:
+        return presets;
+    default:
+        return keys_hints(t->focus, app_is_answering(t->app), t->app->control.paused);
+    }
+}
+
 void tui_draw_bottom(struct tui *t)
 {
     const struct layout *l = &t->layout;
 
     if (l->hints.rows == 0)
         return;
-    hints_draw(t->canvas, l->hints, t->app, t->focus);
+    hints_draw(t->canvas, l->hints, hints_of(t));
     if (l->message.row != l->hints.row)
         canvas_fill(t->canvas, l->message, STYLE_TEXT);
     if (t->notice[0] == '\0')
