@@ -404,9 +404,16 @@ static void test_save_and_load_a_chat(void **state)
     expect_message(&f, "that is this conversation");
     fixture_ask(&f, "On");
     assert_int_equal(conversation_depth(f.app->conversation), 4);
+    app_enter(f.app, "/load"); /* the one that was begun here, by what was said first */
+    expect_page(".jsonl  Hello\n");
+    char name[64];
+    snprintf(name, sizeof name, "%.26s", strstr(f.page, "20"));
+    enter_with("/load", name); /* by its name alone */
+    assert_string_equal(fixture_text(&f, 0), "Hello");
+    assert_int_equal(conversation_depth(f.app->conversation), 2);
     app_enter(f.app, "/load nothing.jsonl");
     assert_int_equal(f.app->severity, SAY_ERROR);
-    assert_int_equal(conversation_depth(f.app->conversation), 4); /* what is open stays open */
+    assert_int_equal(conversation_depth(f.app->conversation), 2); /* what is open stays open */
     free(path);
     fixture_stop(&f);
 }
@@ -483,7 +490,8 @@ static void test_load_settings_of_others(void **state)
     (void)state;
     fixture_start(&f, RAIN);
     app_enter(f.app, "/load");
-    expect_message(&f, "/load FILE");
+    assert_string_equal(f.page_title, "Conversations");
+    expect_page("/load FILE opens one of these");
     char *yaml = fixture_write(&f, "warm.yaml", "temperature: 1.35\ntop_k: 0\n");
     char *modelfile = fixture_write(&f, "Modelfile", "FROM llama3\nPARAMETER temperature 0.35\n");
     enter_with("/load", yaml);

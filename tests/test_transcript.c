@@ -161,6 +161,7 @@ static void test_there_and_back(void **state)
     conversation_free(c);
     str_done(&text);
     str_done(&warning);
+    unlink(path);
     free(path);
 }
 
@@ -423,6 +424,53 @@ static void test_full_disk(void **state)
     str_done(&warning);
 }
 
+static void set_time(const char *path, time_t seconds)
+{
+    struct timespec times[2] = {{seconds, 0}, {seconds, 0}};
+
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static void test_list(void **state)
+{
+    static const char *const names[] = {"a.jsonl", "b.jsonl", "c.jsonl", "d.txt", ".e.jsonl"};
+    static const time_t times[] = {2000, 3000, 1000, 9000, 9000};
+    struct transcript_list list;
+    char long_text[2000];
+    struct str line = STR_INIT;
+    (void)state;
+
+    for (size_t i = 0; i < 5; i++) {
+        char *path = path_of(names[i]);
+        memset(long_text, 'x', sizeof long_text);
+        long_text[sizeof long_text - 1] = '\0';
+        str_clear(&line);
+        str_add_format(&line,
+                       "{\"type\":\"header\",\"fader\":1}\n{\"type\":\"turn\",\"turn\":0,"
+                       "\"parent\":null,\"role\":\"user\",\"text\":\"%s\"}\n",
+                       i == 0 ? "rain\\nand 雨" : long_text);
+        write_file(path, i == 2 ? "nothing of the kind" : line.data);
+        set_time(path, times[i]);
+        free(path);
+    }
+    transcript_list_find(folder, 10, &list);
+    assert_int_equal(list.n, 3);
+    assert_non_null(strstr(list.items[0].path, "/b.jsonl"));
+    assert_int_equal(strlen(list.items[0].first), 200);
+    assert_string_equal(list.items[1].first, "rain and 雨");
+    assert_string_equal(list.items[2].first, ""); /* whatever it is: no reason to fail */
+    transcript_list_done(&list);
+    char *newest = transcript_newest(folder);
+    assert_non_null(strstr(newest, "/b.jsonl"));
+    free(newest);
+    for (size_t i = 0; i < 5; i++) {
+        char *path = path_of(names[i]);
+        unlink(path);
+        free(path);
+    }
+    str_done(&line);
+}
+
 static void test_no_folder(void **state)
 {
     struct error err;
@@ -494,11 +542,7 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-    char *path = path_of("whole.jsonl");
     (void)state;
-
-    unlink(path);
-    free(path);
     return rmdir(folder); /* fails when a test left something behind */
 }
 
@@ -511,6 +555,7 @@ int main(void)
         cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_every_prefix),
         cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_list),
         cmocka_unit_test(test_no_folder),
         cmocka_unit_test(test_end_names),
         cmocka_unit_test(test_export),

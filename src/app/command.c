@@ -30,7 +30,7 @@ const struct command commands[] = {
     {"preset", "presets", "[NAME]", "choose a preset", COMPLETE_PRESET, command_preset},
     {"save", "", "[preset NAME | chat FILE]", "save the knobs or the conversation", COMPLETE_NONE,
      command_save},
-    {"load", "", "FILE|PRESET", "open a conversation, a preset, or another program's settings",
+    {"load", "", "[FILE|PRESET]", "open a conversation, a preset, or another program's settings",
      COMPLETE_FILE, command_load},
     {"model", "models", "[NAME]", "show or change the model", COMPLETE_MODEL, command_model},
     {"theme", "themes", "[NAME]", "show or change the theme", COMPLETE_THEME, command_theme},
@@ -204,6 +204,18 @@ static void offer_presets(struct words *w)
     preset_list_done(&list);
 }
 
+static void offer_transcripts(struct words *w)
+{
+    char *folder = app_transcripts_folder();
+    struct transcript_list list;
+
+    transcript_list_find(folder, 20, &list);
+    for (size_t i = 0; i < list.n; i++)
+        offer(w, strrchr(list.items[i].path, '/') + 1);
+    transcript_list_done(&list);
+    free(folder);
+}
+
 static void offer_themes(struct words *w)
 {
     char **names = theme_names();
@@ -246,8 +258,10 @@ static void offer_first_argument(const struct command *c, struct words *w)
         offer(w, "off");
         break;
     case COMPLETE_FILE:
-        if (c->run == command_load)
+        if (c->run == command_load) {
             offer_presets(w);
+            offer_transcripts(w);
+        }
         break;
     case COMPLETE_NONE:
         break;

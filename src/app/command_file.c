@@ -167,14 +167,37 @@ static char *find_file(const char *typed)
     return path;
 }
 
+/* What could be gone on with. */
+static void list_chats(struct app *app)
+{
+    enum { SHOWN = 20 };
+    char *folder = app_transcripts_folder();
+    struct transcript_list list;
+    struct str text = STR_INIT;
+
+    transcript_list_find(folder, SHOWN, &list);
+    for (size_t i = 0; i < list.n; i++) {
+        const struct transcript_entry *e = &list.items[i];
+        bool open =
+            app->transcript != NULL && strcmp(transcript_path(app->transcript), e->path) == 0;
+        str_add_format(&text, "%c %s  %s\n", open ? '*' : ' ', strrchr(e->path, '/') + 1, e->first);
+    }
+    str_add_format(&text,
+                   "%s/load FILE opens one of these in %s, any other conversation (.jsonl), a\n"
+                   "preset (.yaml or its name), or the settings of another program.\n",
+                   list.n > 0 ? "\n" : "", folder);
+    command_page(app, "Conversations", &text);
+    str_done(&text);
+    transcript_list_done(&list);
+    free(folder);
+}
+
 void command_load(struct app *app, const char *args)
 {
     struct error err;
 
     if (*args == '\0') {
-        app_say(app, SAY_INFO,
-                "/load FILE: a conversation (.jsonl), a preset (.yaml), or the "
-                "settings of another program; or a preset's name");
+        list_chats(app);
         return;
     }
     char *path = find_file(args);

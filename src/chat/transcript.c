@@ -29,7 +29,6 @@
 
 #include "chat/transcript.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -374,41 +373,4 @@ struct conversation *transcript_load(const char *path, struct str *warning, stru
     }
     str_done(&text);
     return c;
-}
-
-static bool is_transcript_name(const char *name)
-{
-    size_t len = strlen(name);
-
-    return name[0] != '.' && len > 6 && strcmp(name + len - 6, ".jsonl") == 0;
-}
-
-char *transcript_newest(const char *folder)
-{
-    DIR *dir = opendir(folder);
-    struct timespec best_time = {0, 0};
-    char *best = NULL;
-    const struct dirent *entry;
-
-    while (dir != NULL && (entry = readdir(dir)) != NULL) {
-        if (!is_transcript_name(entry->d_name))
-            continue;
-        char *path = file_join(folder, entry->d_name);
-        struct stat st;
-        bool newer = stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
-                     (best == NULL || st.st_mtim.tv_sec > best_time.tv_sec ||
-                      (st.st_mtim.tv_sec == best_time.tv_sec &&
-                       (st.st_mtim.tv_nsec > best_time.tv_nsec ||
-                        (st.st_mtim.tv_nsec == best_time.tv_nsec && strcmp(path, best) > 0))));
-        if (newer) {
-            free(best);
-            best = path;
-            best_time = st.st_mtim;
-        } else {
-            free(path);
-        }
-    }
-    if (dir != NULL)
-        closedir(dir);
-    return best;
 }

@@ -49,7 +49,19 @@ void transcript_format(const struct conversation *c, const char *kernels, struct
  * stay empty); any other damage is an error with its line. An answer without its end counts as stopped. */
 struct conversation *transcript_load(const char *path, struct str *warning, struct error *err);
 
-/* The transcript in `folder` that was written to last, owned by the caller, or NULL. */
+/* The transcripts of a folder, the one that was written to last first. */
+struct transcript_entry {
+    char *path;
+    char *first;             /* what the user said first, in one line; "" when that cannot be read */
+};
+struct transcript_list {
+    struct transcript_entry *items;
+    size_t n, cap;
+};
+void transcript_list_find(const char *folder, size_t max, struct transcript_list *out);
+void transcript_list_done(struct transcript_list *list);
+
+/* The first of them, owned by the caller, or NULL. */
 char *transcript_newest(const char *folder);
 
 enum export_format { EXPORT_MARKDOWN, EXPORT_TEXT, EXPORT_JSON };
