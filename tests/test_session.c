@@ -177,7 +177,7 @@ static void test_values(void **ctx)
 /* Shapes that are no multiple of anything, biases, an output of its own, frequency divisors, both ropes. */
 static void test_odd_models(void **ctx)
 {
-    static const struct arch_traits neox = {"neox", ROPE_NEOX, true};
+    static const struct arch_traits neox = {.name = "neox", .rope = ROPE_NEOX};
 
     (void)ctx;
     for (size_t i = 0; i < 2 * N_TYPES; i++) {

@@ -1,0 +1,190 @@
+/* Kernels for AVX2, FMA and F16C: attention over a block of the cache. */
+#include "config.h"
+
+#include "engine/kernels_avx2.h"
+
+#include <math.h>
+
+#include "engine/avx2_lanes.h"
+
+enum { TOGETHER = 3 };           /* queries that share the loads of K and V: 12 accumulators */
+
+INLINE __m256 load_cache(const void *values, size_t i, bool half)
+{
+    return half ? load_halves((const uint16_t *)values + i)
+                : _mm256_loadu_ps((const float *)values + i);
+}
+
+INLINE struct four scale_four(struct four v, __m256 by)
+{
+    return (struct four){_mm256_mul_ps(v.a, by), _mm256_mul_ps(v.b, by), _mm256_mul_ps(v.c, by),
+                         _mm256_mul_ps(v.d, by)};
+}
+
+/* Adds x_i times the 32 values at `i` to each of the n sums, vector by vector: 16 registers suffice. */
+INLINE void add_four(struct four *s0, struct four *s1, struct four *s2, size_t n, __m256 x0,
+                     __m256 x1, __m256 x2, const void *values, size_t i, bool half)
+{
+    __m256 v = load_cache(values, i, half);
+    s0->a = _mm256_fmadd_ps(x0, v, s0->a);
+    s1->a = n > 1 ? _mm256_fmadd_ps(x1, v, s1->a) : s1->a;
+    s2->a = n > 2 ? _mm256_fmadd_ps(x2, v, s2->a) : s2->a;
+    v = load_cache(values, i + 8, half);
+    s0->b = _mm256_fmadd_ps(x0, v, s0->b);
+    s1->b = n > 1 ? _mm256_fmadd_ps(x1, v, s1->b) : s1->b;
+    s2->b = n > 2 ? _mm256_fmadd_ps(x2, v, s2->b) : s2->b;
+    v = load_cache(values, i + 16, half);
+    s0->c = _mm256_fmadd_ps(x0, v, s0->c);
+    s1->c = n > 1 ? _mm256_fmadd_ps(x1, v, s1->c) : s1->c;
+    s2->c = n > 2 ? _mm256_fmadd_ps(x2, v, s2->c) : s2->c;
+    v = load_cache(values, i + 24, half);
+    s0->d = _mm256_fmadd_ps(x0, v, s0->d);
+    s1->d = n > 1 ? _mm256_fmadd_ps(x1, v, s1->d) : s1->d;
+    s2->d = n > 2 ? _mm256_fmadd_ps(x2, v, s2->d) : s2->d;
+}
+
+/* Scores of queries at .. at + n - 1. */
+INLINE void get_scores(const struct attend *a, size_t at, size_t n, bool half,
+                       float score[TOGETHER][KERNEL_POSITIONS])
+{
+    const float *q0 = a->q + at * a->dim, *q1 = n > 1 ? q0 + a->dim : q0;
+    const float *q2 = n > 2 ? q1 + a->dim : q0;
+    __m256 zero = _mm256_setzero_ps();
+    struct four s0 = {zero, zero, zero, zero}, s1 = s0, s2 = s0;
+
+    for (size_t d = 0; d < a->dim; d++)
+        add_four(&s0, &s1, &s2, n, _mm256_set1_ps(q0[d]), _mm256_set1_ps(q1[d]),
+                 _mm256_set1_ps(q2[d]), a->k, d * KERNEL_POSITIONS, half);
+    store_four(score[0], s0);
+    if (n > 1)
+        store_four(score[1], s1);
+    if (n > 2)
+        store_four(score[2], s2);
+}
+
+INLINE struct four mask_four(struct four v, size_t visible)
+{
+    const __m256 lane = _mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7), none = _mm256_set1_ps(-INFINITY);
+    const __m256 end = _mm256_set1_ps((float)visible), step = _mm256_set1_ps(8.0f);
+
+    v.a = _mm256_blendv_ps(none, v.a, _mm256_cmp_ps(lane, end, _CMP_LT_OQ));
+    __m256 at = _mm256_add_ps(lane, step);
+    v.b = _mm256_blendv_ps(none, v.b, _mm256_cmp_ps(at, end, _CMP_LT_OQ));
+    at = _mm256_add_ps(at, step);
+    v.c = _mm256_blendv_ps(none, v.c, _mm256_cmp_ps(at, end, _CMP_LT_OQ));
+    at = _mm256_add_ps(at, step);
+    v.d = _mm256_blendv_ps(none, v.d, _mm256_cmp_ps(at, end, _CMP_LT_OQ));
+    return v;
+}
+
+/* As softmax_step of the scalar twin. */
+INLINE float softmax_step(float score[KERNEL_POSITIONS], size_t visible, float *m, float *l)
+{
+    struct four v = load_four(score);
+    __m256 largest = _mm256_set1_ps(*m);
+
+    if (visible < KERNEL_POSITIONS)
+        v = mask_four(v, visible);
+    largest = _mm256_max_ps(v.d, _mm256_max_ps(v.c, _mm256_max_ps(v.b, _mm256_max_ps(v.a, largest))));
+    float top = lane_max(largest);
+    __m256 by = _mm256_set1_ps(top);
+    v.a = exp_lanes(_mm256_sub_ps(v.a, by));
+    v.b = exp_lanes(_mm256_sub_ps(v.b, by));
+    v.c = exp_lanes(_mm256_sub_ps(v.c, by));
+    v.d = exp_lanes(_mm256_sub_ps(v.d, by));
+    store_four(score, v);
+    float correction = *m == top ? 1.0f
+                                 : _mm256_cvtss_f32(exp_lanes(_mm256_set1_ps(*m - top)));
+    float sum = lane_sum(_mm256_add_ps(_mm256_add_ps(v.a, v.b), _mm256_add_ps(v.c, v.d)));
+    *l = fmaf(*l, correction, sum);
+    *m = top;
+    return correction;
+}
+
+/* Adds the weighted values of 32 dimensions from `d` on. */
+INLINE void add_values(const struct attend *a, size_t at, size_t n, bool half, size_t d,
+                       const float correction[TOGETHER],
+                       float weight[TOGETHER][KERNEL_POSITIONS])
+{
+    float *o0 = a->o + at * a->dim + d, *o1 = n > 1 ? o0 + a->dim : o0;
+    float *o2 = n > 2 ? o1 + a->dim : o0;
+    const float *w0 = weight[0], *w1 = weight[n > 1 ? 1 : 0], *w2 = weight[n > 2 ? 2 : 0];
+    struct four s0 = scale_four(load_four(o0), _mm256_set1_ps(correction[0])), s1 = s0, s2 = s0;
+
+    if (n > 1)
+        s1 = scale_four(load_four(o1), _mm256_set1_ps(correction[1]));
+    if (n > 2)
+        s2 = scale_four(load_four(o2), _mm256_set1_ps(correction[2]));
+    for (size_t p = 0; p < KERNEL_POSITIONS; p++)
+        add_four(&s0, &s1, &s2, n, _mm256_set1_ps(w0[p]), _mm256_set1_ps(w1[p]),
+                 _mm256_set1_ps(w2[p]), a->v, p * a->dim + d, half);
+    store_four(o0, s0);
+    if (n > 1)
+        store_four(o1, s1);
+    if (n > 2)
+        store_four(o2, s2);
+}
+
+/* The same for 8 dimensions of one query: what 32 leave over in an unusual head. */
+INLINE void add_values_narrow(const struct attend *a, size_t at, bool half, size_t d,
+                              float correction, const float weight[KERNEL_POSITIONS])
+{
+    float *o = a->o + at * a->dim + d;
+    __m256 sum = _mm256_mul_ps(_mm256_loadu_ps(o), _mm256_set1_ps(correction));
+
+    for (size_t p = 0; p < KERNEL_POSITIONS; p++)
+        sum = _mm256_fmadd_ps(_mm256_set1_ps(weight[p]), load_cache(a->v, p * a->dim + d, half), sum);
+    _mm256_storeu_ps(o, sum);
+}
+
+/* Queries at .. at + n - 1, n a constant of at most TOGETHER. */
+INLINE void attend_some(const struct attend *a, size_t at, size_t n, bool half)
+{
+    float weight[TOGETHER][KERNEL_POSITIONS], correction[TOGETHER];
+    size_t d = 0;
+
+    get_scores(a, at, n, half, weight);
+    for (size_t i = 0; i < n; i++)
+        correction[i] = softmax_step(weight[i], a->visible[at + i], &a->m[at + i], &a->l[at + i]);
+    for (; d + 32 <= a->dim; d += 32)
+        add_values(a, at, n, half, d, correction, weight);
+    for (; d < a->dim; d += LANES) {
+        for (size_t i = 0; i < n; i++)
+            add_values_narrow(a, at + i, half, d, correction[i], weight[i]);
+    }
+}
+
+INLINE void attend(const struct attend *a, bool half)
+{
+    size_t i = 0;
+
+    for (; i + 3 <= a->n; i += 3)
+        attend_some(a, i, 3, half);
+    if (a->n - i == 2)
+        attend_some(a, i, 2, half);
+    else if (a->n - i == 1)
+        attend_some(a, i, 1, half);
+}
+
+void avx2_attend_f16(const struct attend *a)
+{
+    attend(a, true);
+}
+
+void avx2_attend_f32(const struct attend *a)
+{
+    attend(a, false);
+}
+
+void avx2_merge(float *m, float *l, float *o, float m2, float l2, const float *o2, size_t dim)
+{
+    float largest = m2 > *m ? m2 : *m;
+    __m256 c1 = exp_lanes(_mm256_set1_ps(*m - largest)), c2 = exp_lanes(_mm256_set1_ps(m2 - largest));
+
+    *m = largest;
+    *l = fmaf(l2, _mm256_cvtss_f32(c2), *l * _mm256_cvtss_f32(c1));
+    for (size_t d = 0; d < dim; d += LANES) {
+        __m256 old = _mm256_mul_ps(_mm256_loadu_ps(o + d), c1);
+        _mm256_storeu_ps(o + d, _mm256_fmadd_ps(_mm256_loadu_ps(o2 + d), c2, old));
+    }
+}
