@@ -153,6 +153,7 @@ static void state_field(struct fields *f, const struct app *app)
     const char *state = app->stopping           ? "stopping"
                         : app->control.paused   ? "PAUSED"
                         : app_is_answering(app) ? "answering"
+                        : app->editing != NULL  ? "editing"
                                                 : "ready";
     set_field(f, FIELD_STATE, state, state, state);
 }

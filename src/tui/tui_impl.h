@@ -1,5 +1,6 @@
-/* The parts of the view: tui.c (life cycle, what app asks of it), tui_draw.c (frames), tui_keys.c
- * (keys, mouse). Private to src/tui. */
+/* The parts of the view: tui.c (life cycle, what app asks of it, when to draw), tui_act.c (focus,
+ * overlays, actions), tui_keys.c and tui_mouse.c (events), tui_draw.c and tui_lines.c (frames).
+ * Private to src/tui. */
 #ifndef FADER_TUI_TUI_IMPL_H
 #define FADER_TUI_TUI_IMPL_H
 
@@ -44,6 +45,8 @@ struct tui {
 
     enum overlay overlay;
     struct page page;
+    bool explains_keys; /* the page is that of the keys: it says of each what arrived */
+    char key_text[128]; /* ... of the last one */
     struct picker picker;
     char **matches; /* completions listed over the input, owned; NULL: none */
     size_t n_matches;
@@ -63,10 +66,13 @@ struct tui {
 
 /* tui.c */
 void tui_changed(struct tui *t, bool by_key); /* something is to be drawn */
+
+/* tui_act.c */
 void tui_set_focus(struct tui *t, enum focus focus);
 void tui_open_presets(struct tui *t);
 void tui_close_overlay(struct tui *t);
 void tui_clear_matches(struct tui *t);
+void tui_redraw_all(struct tui *t);           /* nothing on the terminal is trusted */
 bool tui_act(void *view, enum action action); /* view_ops.act */
 void tui_copy_selection(struct tui *t);
 
@@ -89,8 +95,10 @@ void tui_draw_bottom(struct tui *t);
 /* A text wrapped into an area; returns how many rows it takes (c NULL: only counts). */
 int tui_draw_wrapped(struct canvas *c, struct rect area, enum style style, const char *text);
 
-/* tui_keys.c */
+/* tui_keys.c, tui_mouse.c */
 void tui_events(void *view); /* takes all there are */
 void tui_handle(struct tui *t, const struct term_event *event);
+void tui_overlay_key(struct tui *t, int key);
+void tui_handle_mouse(struct tui *t, const struct term_event *event);
 
 #endif

@@ -110,6 +110,8 @@ void tui_choose_notice(struct tui *t, int64_t now_ns)
     if (t->question != NULL) {
         snprintf(t->notice, sizeof t->notice, "%s", t->question);
         t->notice_style = STYLE_WARNING;
+    } else if (t->key_text[0] != '\0') {
+        snprintf(t->notice, sizeof t->notice, "%s", t->key_text);
     } else if (app->message[0] != '\0' &&
                (app->message_until_ns == 0 || now_ns < app->message_until_ns)) {
         snprintf(t->notice, sizeof t->notice, "%s", app->message);
@@ -160,12 +162,14 @@ static const struct key_hint *hints_of(const struct tui *t)
 {
     static const struct key_hint page[] = {
         {"Up/Down", "scroll"}, {"Space", "next page"}, {"q", "back"}, {NULL, NULL}};
+    static const struct key_hint keys[] = {
+        {"Up/Down", "scroll"}, {"any other key", "what it is"}, {"q", "back"}, {NULL, NULL}};
     static const struct key_hint presets[] = {
         {"Up/Down", "choose"}, {"Enter", "take it"}, {"Esc", "back"}, {NULL, NULL}};
 
     switch (t->overlay) {
     case OVERLAY_PAGE:
-        return page;
+        return t->explains_keys ? keys : page;
     case OVERLAY_PRESETS:
         return presets;
     default:
