@@ -72,14 +72,14 @@ static void print_help(void)
     options_print_list(&fader_options, stdout);
 }
 
-/* What could not be written is an error, unless its reader has simply left. */
+/* What could not be written is an error, unless its reader has simply left, or something else went
+ * wrong already (a terminal that hung up takes standard output with it). */
 static int finish_output(int status)
 {
     struct error err;
 
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return status;
-    if (errno == EPIPE)
+    errno = 0;
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || errno == EPIPE || status != EXIT_SUCCESS)
         return status;
     error_set_errno(&err, errno, "standard output");
     return cli_fail(&err);
