@@ -1000,17 +1000,18 @@ static void test_full_disk(void **state)
     f.app->message[0] = '\0';
     app_poll(f.app, 0);
     fixture_ask(&f, "And now?");
-    f.app->save_retry_ns = 0; /* it is time to try again: still full, and not said again */
+    f.app->save_after_ns = 0; /* it is time to try again: still full, and not said again */
     app_poll(f.app, 0);
     assert_true(f.app->save_failed);
     assert_string_equal(f.app->message, "");
+    char *path = mem_strdup(transcript_path(f.app->transcript));
+    app_enter(f.app, "/new"); /* leaving it does not lose it */
     limit_files(false);
-    f.app->save_retry_ns = 0;
+    f.app->save_after_ns = 0;
     app_poll(f.app, 0);
     assert_false(f.app->save_failed);
     expect_message(&f, "saved again");
     fixture_close(&f);
-    char *path = newest();
     f.options.continue_path = path;
     fixture_open(&f, RAIN);
     assert_int_equal(conversation_depth(f.app->conversation), 4);

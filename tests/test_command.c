@@ -288,6 +288,7 @@ static void test_context_page(void **state)
                                            .total_bytes = 6291456,
                                            .mha_total_bytes = 25165824};
     f.app->ctx_used = 100;
+    f.app->kv_used = 614400;
     app_enter(f.app, "/context");
     expect_page("100 of 1,024 positions (9.8 %)");
     expect_page("6,144 B = 2 (K, V) x 12 x 2 x 64 x 2 B");

@@ -174,6 +174,8 @@ void app_end_turn(struct app *app, struct turn *turn, enum end_reason reason)
     app_record_opening(app, turn);
     if (app->transcript != NULL)
         transcript_end(app->transcript, turn);
+    if (!app->save_failed)
+        app->save_after_ns = 0; /* the end of an answer is worth a write of its own */
     app_changed(app, CHANGE_TRANSCRIPT | CHANGE_STATUS);
 }
 

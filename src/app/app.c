@@ -151,7 +151,7 @@ void app_free(struct app *app)
         return;
     if (app->conversation != NULL)
         app_leave_answer(app);
-    transcript_free(app->transcript);
+    app_close_transcripts(app);
     backend_close(app->backend);
     conversation_free(app->conversation);
     preset_free(app->preset);

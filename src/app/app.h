@@ -82,7 +82,8 @@ struct app {
     size_t n_token_ns;
     double tps;                      /* measured over them; 0: not yet */
     int32_t ctx_used;
-    uint64_t kv_used;
+    uint64_t kv_used;                /* bytes of these positions in the KV cache */
+    uint64_t kv_held;                /* bytes of the blocks that hold them, as the last end said */
     bool context_warned;             /* that the context fills was said */
     struct detokenizer detok;
     struct app_stats stats;          /* of the last answer that ended */
@@ -110,7 +111,9 @@ struct app {
     enum severity severity;
     int64_t message_until_ns;        /* it goes at this time; 0: stays until the next */
     bool save_failed;                /* a transcript could not be written: said, and tried again */
-    int64_t save_retry_ns;           /* when */
+    struct transcript **unsaved;     /* of conversations that were left before they could be written */
+    size_t n_unsaved, cap_unsaved;
+    int64_t save_after_ns;           /* not before this time is written (again) */
     char *model_name, *previous_model; /* as last asked for; to go back to when it does not load */
 
     /* the view; all of it may be absent (NULL, -1) */

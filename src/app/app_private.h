@@ -30,6 +30,8 @@ void app_open_transcript(struct app *app); /* a new one, unless nothing is saved
 void app_record_opening(struct app *app, const struct turn *answer);
 /* Writes what waits, says once that it could not, and tries again later. */
 void app_save(struct app *app, int64_t now_ns);
+bool app_has_unsaved(const struct app *app);
+void app_close_transcripts(struct app *app);
 void app_use_conversation(struct app *app, struct conversation *c /* taken */);
 char *app_transcripts_folder(void);
 

@@ -244,9 +244,9 @@ void command_context(struct app *app, const char *args)
     add_count(&text, l->bytes_per_token);
     str_add_format(&text, " B = 2 (K, V) x %d x %d x %d x %.4g B\n", l->layers, l->kv_heads,
                    l->head_dim, l->bytes_per_element);
-    add_cost(&text, "used", l->bytes_per_token * (uint64_t)app->ctx_used);
-    if (app->kv_used > 0)
-        add_cost(&text, "held in blocks", app->kv_used);
+    add_cost(&text, "used", app->kv_used);
+    if (app->kv_held > 0)
+        add_cost(&text, "held in blocks", app->kv_held);
     add_cost(&text, "whole context", l->total_bytes);
     add_cost(&text, "with MHA", l->mha_total_bytes);
     if (l->mha_total_bytes > l->total_bytes)

@@ -76,10 +76,12 @@ static void on_failed(struct app *app, const char *why)
 
 /* ---- an answer ------------------------------------------------------------------------------- */
 
-static void warn_of_context(struct app *app)
+static void use_context(struct app *app, int32_t positions)
 {
     int64_t size = app->status.ctx_size;
 
+    app->ctx_used = positions;
+    app->kv_used = (uint64_t)positions * app->status.ledger.bytes_per_token;
     if (app->context_warned || size <= 0 ||
         (int64_t)app->ctx_used * 100 < size * CONTEXT_WARN_PERCENT)
         return;
@@ -111,10 +113,9 @@ static void on_start(struct app *app, const struct event *e)
     }
     app->stats = (struct app_stats){.prompt_tokens = e->u.start.prompt_tokens,
                                     .reused_tokens = e->u.start.reused_tokens};
-    app->ctx_used = e->u.start.prompt_tokens;
     app->state = APP_PREFILL;
     app_record_opening(app, app->answer);
-    warn_of_context(app);
+    use_context(app, e->u.start.prompt_tokens);
     app_changed(app, CHANGE_STATUS);
 }
 
@@ -204,9 +205,8 @@ static void on_token(struct app *app, const struct event *e)
         transcript_token(app->transcript, t, t->n_tokens - 1);
     app->answer_drawn = true;
     app->state = APP_ANSWERING;
-    app->ctx_used = e->u.token.ctx_used;
     measure_pace(app, e->u.token.time_ns);
-    warn_of_context(app);
+    use_context(app, e->u.token.ctx_used);
     app_changed(app, CHANGE_TRANSCRIPT | CHANGE_STATUS);
 }
 
@@ -275,8 +275,8 @@ static void on_end(struct app *app, const struct event *e)
         app->answer = NULL;
         app->stopping = false;
         app->state = APP_IDLE;
-        app->ctx_used = e->u.end.ctx_used;
-        app->kv_used = e->u.end.kv_used;
+        use_context(app, e->u.end.ctx_used);
+        app->kv_held = e->u.end.kv_used;
         app->stats.valid = true;
         app->stats.reason = e->u.end.reason;
         app->stats.tokens = e->u.end.tokens;

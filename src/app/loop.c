@@ -22,8 +22,8 @@ static int64_t next_due(struct app *app, int64_t now_ns)
 
     if (app->message_until_ns != 0)
         due = earlier(due, app->message_until_ns);
-    if (app->save_failed)
-        due = earlier(due, app->save_retry_ns);
+    if (app_has_unsaved(app))
+        due = earlier(due, app->save_after_ns);
     return due;
 }
 

@@ -12,6 +12,7 @@
 #include "config/paths.h"
 
 static const int64_t retry_after_ns = 2000000000;
+static const int64_t batch_ns = 33000000; /* lines of two frames go out in one write */
 
 char *app_transcripts_folder(void)
 {
@@ -50,38 +51,74 @@ void app_record_opening(struct app *app, const struct turn *answer)
     transcript_turn(app->transcript, answer);
 }
 
+bool app_has_unsaved(const struct app *app)
+{
+    return app->n_unsaved > 0 ||
+           (app->transcript != NULL && transcript_is_waiting(app->transcript));
+}
+
+/* Those that were left behind first, the oldest first; each is closed when it is whole. */
+static bool flush_all(struct app *app, struct error *err)
+{
+    while (app->n_unsaved > 0) {
+        if (!transcript_flush(app->unsaved[0], err))
+            return false;
+        transcript_free(app->unsaved[0]);
+        app->n_unsaved--;
+        memmove(app->unsaved, app->unsaved + 1, app->n_unsaved * sizeof(struct transcript *));
+    }
+    return app->transcript == NULL || transcript_flush(app->transcript, err);
+}
+
 void app_save(struct app *app, int64_t now_ns)
 {
     struct error err;
 
-    if (app->transcript == NULL || !transcript_is_waiting(app->transcript) ||
-        (app->save_failed && now_ns < app->save_retry_ns))
+    if (!app_has_unsaved(app) || now_ns < app->save_after_ns)
         return;
-    if (transcript_flush(app->transcript, &err)) {
-        if (app->save_failed)
-            app_say(app, SAY_INFO, "the conversation is being saved again");
-        app->save_failed = false;
+    bool ok = flush_all(app, &err);
+    if (ok && app->save_failed)
+        app_say(app, SAY_INFO, "the conversation is being saved again");
+    if (!ok && !app->save_failed)
+        app_say(app, SAY_ERROR, "not saved: %s (kept in memory, tried again)", err.text);
+    app->save_failed = !ok;
+    app->save_after_ns = now_ns + (ok ? batch_ns : retry_after_ns);
+}
+
+/* The file of a conversation that is left: closed, or kept until it can be written. */
+static void leave_transcript(struct app *app)
+{
+    struct transcript *t = app->transcript;
+
+    app->save_after_ns = 0;
+    app_save(app, clock_now_ns());
+    app->transcript = NULL;
+    if (t == NULL || !transcript_is_waiting(t)) {
+        transcript_free(t);
         return;
     }
-    if (!app->save_failed)
-        app_say(app, SAY_ERROR, "not saved: %s (kept in memory, tried again)", err.text);
-    app->save_failed = true;
-    app->save_retry_ns = now_ns + retry_after_ns;
+    mem_grow(&app->unsaved, &app->cap_unsaved, app->n_unsaved + 1, sizeof(struct transcript *));
+    app->unsaved[app->n_unsaved++] = t;
+}
+
+void app_close_transcripts(struct app *app)
+{
+    transcript_free(app->transcript);
+    for (size_t i = 0; i < app->n_unsaved; i++)
+        transcript_free(app->unsaved[i]);
+    free(app->unsaved);
 }
 
 void app_use_conversation(struct app *app, struct conversation *c)
 {
     app_leave_answer(app);
-    app_save(app, INT64_MAX);
-    transcript_free(app->transcript);
+    leave_transcript(app);
     conversation_free(app->conversation);
-    app->transcript = NULL;
     app->conversation = c;
     app->editing = NULL;
-    app->save_failed = false;
     app->context_warned = false;
     app->ctx_used = 0;
-    app->kv_used = 0;
+    app->kv_used = app->kv_held = 0;
     app->stats.valid = false;
     app->has_view = false;
     app->view_turn = NULL;
@@ -227,7 +264,7 @@ bool app_switch_model(struct app *app, const char *name, struct error *err)
     app->has_view = false;
     app->view_turn = NULL;
     app->ctx_used = 0;
-    app->kv_used = 0;
+    app->kv_used = app->kv_held = 0;
     app->tps = 0;
     app->load_share = 0;
     app->state = APP_LOADING;

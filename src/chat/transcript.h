@@ -1,5 +1,5 @@
 /* Transcript files: a conversation as append-only JSON lines (mode 0600), written as it grows, so that a
- * crash loses at most what one frame added; and export as Markdown, text or JSON. The format of the lines is
+ * crash loses at most the last two frames; and export as Markdown, text or JSON. The format of the lines is
  * described at the head of transcript.c.
  *
  * Life cycle: transcript_new -> [transcript_turn, _token ... -> transcript_flush]* -> transcript_free.
