@@ -182,7 +182,7 @@ static void test_refused(void **state)
     REFUSED("-m: needs a value", "-m");
     REFUSED("--model: needs a value", "--model");
     REFUSED("--raw=1: takes no value", "--raw=1");
-    REFUSED("banana: neither a command nor an option", "banana");
+    REFUSED("banana: not expected here (text of several words needs quotes)", "banana");
     REFUSED("--predict: 'ten' is not a whole number from -1 to 2147483647", "-n", "ten");
     REFUSED("--predict: '' is not a whole number from -1 to 2147483647", "-n", "");
     REFUSED("--predict: '1.5' is not a whole number from -1 to 2147483647", "-n", "1.5");

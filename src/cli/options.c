@@ -279,7 +279,7 @@ int options_parse(const struct option_table *table, int argc, char **argv, void 
     }
     result = optind;
     if (optind < argc && !table->operands) {
-        error_set(err, "%s: neither a command nor an option", argv[optind]);
+        error_set(err, "%s: not expected here (text of several words needs quotes)", argv[optind]);
         result = -1;
     }
 done:
