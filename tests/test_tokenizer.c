@@ -286,9 +286,9 @@ static void test_whole_words(void **state)
 static void test_specials(void **state)
 {
     static const struct by_hand v = {
-        .extra = {"<s>", "<s>>", "<tool>", "<unk>", "he", "<|im_end|>"},
+        .extra = {"<s>", "<s>>", "<tool>", "<unk>", "he", "<|im_end|>", "</s>", "<end_of_turn>"},
         .kinds = {TOKEN_CONTROL, TOKEN_CONTROL, TOKEN_USER_DEFINED, TOKEN_UNKNOWN, TOKEN_NORMAL,
-                  TOKEN_NORMAL},
+                  TOKEN_NORMAL, TOKEN_NORMAL, TOKEN_USER_DEFINED},
         .merges = {"h e"},
         .pre = "gpt-2"};
     struct span spans[4];
@@ -327,6 +327,9 @@ static void test_specials(void **state)
     assert_false(tokenizer_is_control(t, 258));
     assert_true(tokenizer_is_eog(t, 261)); /* by its text, whatever its type says */
     assert_false(tokenizer_is_eog(t, 256));
+    assert_false(tokenizer_is_eog(t, 262)); /* an ordinary word of this vocabulary */
+    assert_true(tokenizer_is_eog(t, 263));
+    assert_string_equal(text_pieces(t, "<end_of_turn>"), "<|e|n|d|_|o|f|_|t|u|r|n|>");
     assert_int_equal(tokenizer_find(t, "<s>"), 256);
     assert_int_equal(tokenizer_find(t, "he"), 260);
     assert_int_equal(tokenizer_find(t, "zz"), -1);

@@ -123,7 +123,10 @@ static size_t add_token(struct tokenizer *t, const struct source *s, int32_t id,
     ptrdiff_t n = -1;
 
     t->kinds[id] = kind >= TOKEN_NORMAL && kind <= TOKEN_BYTE ? (uint8_t)kind : TOKEN_NORMAL;
-    t->eog[id] = text_ends_answer(text.text, text.len);
+    /* Some files say that their <|im_end|> is an ordinary word; "</s>" may well be one. */
+    bool may_end =
+        t->kinds[id] != TOKEN_NORMAL || (text.len > 2 && memcmp(text.text, "<|", 2) == 0);
+    t->eog[id] = may_end && text_ends_answer(text.text, text.len);
     if (t->eog[id])
         t->kinds[id] = TOKEN_CONTROL;
     if (!token_is_special(t, id))
