@@ -1049,6 +1049,23 @@ static int64_t tick(void *view, int64_t now_ns)
     return tick_due;
 }
 
+static int64_t tick_quits(void *view, int64_t now_ns)
+{
+    (void)now_ns;
+    ((struct fixture *)view)->app->quit = true;
+    return INT64_MAX;
+}
+
+/* A view that finds a reason to leave while it draws is not left to sleep. */
+static void test_quit_while_drawing(void **state)
+{
+    (void)state;
+    fixture_start(&f, RAIN);
+    f.app->tick = tick_quits;
+    assert_int_equal(app_run(f.app), 0); /* would sleep for ever */
+    fixture_stop(&f);
+}
+
 static void test_loop(void **state)
 {
     int in[2], sig[2];
@@ -1193,6 +1210,7 @@ int main(void)
         cmocka_unit_test(test_not_saved),
         cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_loop),
+        cmocka_unit_test(test_quit_while_drawing),
         cmocka_unit_test(test_idle),
         cmocka_unit_test(test_visible_text),
     };

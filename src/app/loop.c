@@ -47,6 +47,8 @@ void app_poll(struct app *app, int timeout_ms)
     app_expire_message(app, now);
     app_save(app, now);
     int64_t due = next_due(app, now);
+    if (app->quit)
+        return; /* the view saw a reason to leave as it drew: nothing to wait for */
     struct pollfd fds[] = {
         {.fd = app->view_fd, .events = POLLIN},
         {.fd = app->signal_fd, .events = POLLIN},
