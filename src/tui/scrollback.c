@@ -63,11 +63,10 @@ static void update_marks(struct scrollback *s, struct block *b)
     if (b->moves_seen == t->n_moves && b->n_marks == b->n_reserves)
         return;
     b->moves_seen = t->n_moves;
-    size_t n = marks_of(t, NULL, 0);
-    if (n > MARKS_MAX)
-        n = MARKS_MAX;
+    size_t n = t->n_moves < MARKS_MAX ? t->n_moves : MARKS_MAX; /* no more marks than movements */
     mem_grow(&b->marks, &b->cap_marks, n + 1, sizeof *b->marks);
-    marks_of(t, b->marks, n);
+    size_t all = marks_of(t, b->marks, n);
+    n = all < n ? all : n;
     b->n_marks = n;
     mem_grow(&b->reserves, &b->cap_reserves, n + 1, sizeof *b->reserves);
     b->n_reserves = 0;

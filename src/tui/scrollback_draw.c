@@ -56,11 +56,16 @@ static bool is_selected(const struct scrollback *s, size_t block, size_t byte)
 
 static bool starts_mark(const struct block *b, size_t token)
 {
-    for (size_t i = 0; i < b->n_marks; i++) {
-        if ((size_t)b->marks[i].n == token)
-            return true;
+    size_t low = 0, high = b->n_marks;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if ((size_t)b->marks[middle].n < token)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return false;
+    return low < b->n_marks && (size_t)b->marks[low].n == token;
 }
 
 static bool is_branch(const struct turn *t, size_t token)
