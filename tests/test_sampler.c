@@ -551,6 +551,60 @@ static void test_equal_vocabulary(void **state)
     sampler_free(s);
 }
 
+/* What falls exactly on an edge belongs to what comes after it; what equals a limit stays. */
+static void test_edges(void **state)
+{
+    enum { N = 16 };
+    struct sampler *s = sampler_new(N);
+    struct knobs k = neutral();
+    float logits[N] = {0};
+    (void)state;
+
+    run(s, logits, &k, NULL, 0);
+    for (int i = 0; i < N; i++) /* first from the field, then from the list */
+        assert_int_equal(sampler_pick(s, (double)i / N).id, i);
+    for (int i = 8; i < N; i++)
+        logits[i] = -50; /* too light to move what lies in front */
+    run(s, logits, &k, NULL, 0);
+    assert_int_equal(sampler_pick(s, 0.5).id, 4);
+    k.value[KNOB_TOP_K] = 8;
+    run(s, logits, &k, NULL, 0);
+    assert_int_equal(sampler_pick(s, 0.5).id, 4);
+    k = neutral();
+    k.value[KNOB_MIN_P] = 1;
+    run(s, logits, &k, NULL, 0);
+    assert_int_equal(sampler_stages(s)[stage_at(s, STAGE_MIN_P)].kept, 8);
+    k.value[KNOB_TOP_K] = 9;
+    run(s, logits, &k, NULL, 0);
+    assert_int_equal(sampler_stages(s)[stage_at(s, STAGE_MIN_P)].kept, 8);
+    sampler_free(s);
+}
+
+/* Where a mass falls, between groups of equal values: exact numbers, so exact edges. */
+static void test_order_find(void **state)
+{
+    enum { N = ORDER_BLOCK };
+    struct order o;
+    float value[N], weight[N];
+    (void)state;
+
+    for (int i = 0; i < N; i++) {
+        value[i] = i < 8 ? 3.0f : i < 16 ? 3.0000002f : i < 24 ? -1.0f : -INFINITY;
+        weight[i] = i < 24 ? 1.0f : 0.0f;
+    }
+    order_init(&o, N);
+    for (int i = 0; i < 24; i++) {
+        const int want = i < 8 ? i + 8 : i < 16 ? i - 8 : i;
+        assert_int_equal(order_find(&o, value, weight, i).id, want);
+        assert_int_equal(order_find(&o, value, weight, i + 0.5).id, want);
+        assert_int_equal(order_find(&o, value, NULL, i).id, want);
+    }
+    assert_int_equal(order_find(&o, value, weight, 24).id, 23); /* rounding: the last one */
+    weight[23] = 0;
+    assert_int_equal(order_find(&o, value, weight, 24).id, 22);
+    order_done(&o);
+}
+
 static void test_punctuation_exempt(void **state)
 {
     struct sampler *s = sampler_new(4);
@@ -746,6 +800,8 @@ int main(void)
         cmocka_unit_test(test_twin_large),
         cmocka_unit_test(test_hostile_logits),
         cmocka_unit_test(test_equal_vocabulary),
+        cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_order_find),
         cmocka_unit_test(test_punctuation_exempt),
         cmocka_unit_test(test_stats_change_nothing),
         cmocka_unit_test(test_distribution),
