@@ -274,6 +274,14 @@ static void test_hostile(void **state)
     run("ln -s nowhere %s/dangling.gguf", home);
     make_model("home/.ollama/secret", 1);
     make_manifest("home/.ollama/models/manifests/h/n/m/escape", "../../secret");
+    /* as long as a digest, but a path; hexadecimal, but too short; and a blob that is a FIFO */
+    make_model("home/.ollama/models/blobs/sha256-abcd", 2);
+    make_manifest("home/.ollama/models/manifests/h/n/m/short", "abcd");
+    run("mkdir -p %s/.ollama/models/blobs/sha256-x", home);
+    make_manifest("home/.ollama/models/manifests/h/n/m/long",
+                  "x/../..//./././././././././././././././././././././././../secret");
+    make_manifest("home/.ollama/models/manifests/h/n/m/fifo", DIGEST);
+    run("mkfifo %s/.ollama/models/blobs/sha256-" DIGEST, home);
     make_file("home/.ollama/models/manifests/h/n/m/garbage", "{\"layers\":[{\"mediaType\":3}]}");
     make_file("home/.ollama/models/manifests/h/n/m/nothing", "]");
     models_find(&list);

@@ -86,6 +86,9 @@ static void test_words(void **state)
     p = from_text("repeat_last_n: 0\n", NULL, &err);
     assert_knob(p, KNOB_REPEAT_LAST_N, 0);
     preset_free(p);
+    p = from_text("repeat_last_n: off\n", NULL, &err);
+    assert_knob(p, KNOB_REPEAT_LAST_N, 0);
+    preset_free(p);
 }
 
 static void test_refusals(void **state)
@@ -266,6 +269,29 @@ static void test_round_trip(void **state)
         preset_free(p);
         preset_free(back);
         str_done(&text);
+    }
+}
+
+/* The window as text-generation-webui writes it, where 0 is everything. */
+static void test_format_range(void **state)
+{
+    static const struct {
+        double value;
+        const char *line;
+    } cases[] = {{-1, "repetition_penalty_range: 0\n"},
+                 {64, "repetition_penalty_range: 64\n"},
+                 {0, "repetition_penalty_range: off\n"}};
+    (void)state;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct preset *p = preset_new("p");
+        struct str text = STR_INIT;
+        p->knobs.value[KNOB_REPEAT_LAST_N] = cases[i].value;
+        p->has[KNOB_REPEAT_LAST_N] = true;
+        preset_format(p, &text);
+        assert_non_null(strstr(str_text(&text), cases[i].line));
+        str_done(&text);
+        preset_free(p);
     }
 }
 
@@ -453,13 +479,14 @@ static void test_user_presets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_keys),       cmocka_unit_test(test_absent_keys),
-        cmocka_unit_test(test_words),          cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_warnings),       cmocka_unit_test(test_names),
-        cmocka_unit_test(test_locale),         cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_save),           cmocka_unit_test(test_shipped),
-        cmocka_unit_test(test_course_numbers), cmocka_unit_test(test_unknown_name),
-        cmocka_unit_test(test_default_always), cmocka_unit_test(test_user_presets),
+        cmocka_unit_test(test_all_keys),     cmocka_unit_test(test_absent_keys),
+        cmocka_unit_test(test_words),        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_warnings),     cmocka_unit_test(test_names),
+        cmocka_unit_test(test_locale),       cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_format_range), cmocka_unit_test(test_save),
+        cmocka_unit_test(test_shipped),      cmocka_unit_test(test_course_numbers),
+        cmocka_unit_test(test_unknown_name), cmocka_unit_test(test_default_always),
+        cmocka_unit_test(test_user_presets),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -131,7 +131,8 @@ static bool next_word(const char **p, struct str *out)
     char quote = '\0';
 
     str_clear(out);
-    *p += strspn(*p, " \t\r\n");
+    while (**p != '\0' && (strchr(" \t\r\n", **p) != NULL || strncmp(*p, "\\\n", 2) == 0))
+        *p += **p == '\\' ? 2 : 1;
     if (**p == '\0')
         return false;
     for (; **p != '\0' && (quote != '\0' || strchr(" \t\r\n", **p) == NULL); (*p)++) {
