@@ -171,7 +171,8 @@ static void make_manifest(const char *path, const char *digest)
     str_done(&s);
 }
 
-#define DIGEST "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define DIGEST_TAIL "00000000000000000000000000000000000000000000000000000000000000f"
+#define DIGEST      "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 static void test_layouts(void **state)
 {
@@ -280,6 +281,9 @@ static void test_hostile(void **state)
     run("mkdir -p %s/.ollama/models/blobs/sha256-x", home);
     make_manifest("home/.ollama/models/manifests/h/n/m/long",
                   "x/../..//./././././././././././././././././././././././../secret");
+    /* a digest, and a way out behind it */
+    run("mkdir -p %s/.ollama/models/blobs/sha256-0" DIGEST_TAIL, home);
+    make_manifest("home/.ollama/models/manifests/h/n/m/tail", "0" DIGEST_TAIL "/../../../secret");
     make_manifest("home/.ollama/models/manifests/h/n/m/fifo", DIGEST);
     run("mkfifo %s/.ollama/models/blobs/sha256-" DIGEST, home);
     make_file("home/.ollama/models/manifests/h/n/m/garbage", "{\"layers\":[{\"mediaType\":3}]}");
