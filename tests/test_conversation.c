@@ -114,7 +114,7 @@ static void test_messages(void **state)
     (void)state;
 
     conversation_set_system(c, "Be brief.");
-    conversation_set_model(c, "first");
+    conversation_set_model(c, "first", 100);
     struct turn *u = conversation_add(c, NULL, ROLE_USER, "Hello");
     struct turn *a = answer(c, u, ids_a, texts_a);
     struct turn *u2 = conversation_add(c, a, ROLE_USER, "More");
@@ -136,8 +136,15 @@ static void test_messages(void **state)
     assert_int_equal(m.n, 2);
     message_list_done(&m);
 
+    /* a file may say what it likes: ids that the model does not have are not given to it */
+    conversation_set_model(c, "first", 12);
+    conversation_messages(c, u3, &m);
+    assert_null(m.items[2].tokens);
+    assert_string_equal(m.items[2].text, "Hi there");
+    message_list_done(&m);
+
     /* the ids of one model mean nothing to another: its text is what counts */
-    conversation_set_model(c, "second");
+    conversation_set_model(c, "second", 100);
     conversation_messages(c, u3, &m);
     assert_null(m.items[2].tokens);
     assert_string_equal(m.items[2].text, "Hi there");

@@ -52,7 +52,7 @@ static struct conversation *sample(void)
 {
     struct conversation *c = conversation_new();
 
-    conversation_set_model(c, "SmolLM2");
+    conversation_set_model(c, "SmolLM2", 0);
     conversation_set_system(c, "Say \"rain\"\n\tand \x01 stop.");
     conversation_set_preset(c, "poetry");
     struct turn *u = conversation_add(c, NULL, ROLE_USER, "Two lines about 雨 \\ rain");

@@ -125,7 +125,7 @@ void app_use_conversation(struct app *app, struct conversation *c)
     free(app->queued);
     app->queued = NULL;
     if (app->status.model != NULL)
-        conversation_set_model(c, app->status.model->label);
+        conversation_set_model(c, app->status.model->label, app->status.model->n_vocab);
     app_changed(app, CHANGE_ALL & ~CHANGE_THEME);
 }
 
@@ -227,7 +227,7 @@ void app_refresh_status(struct app *app)
     for (int i = 0; i < KNOB_COUNT; i++)
         has[i] = m->has_sampling[i] && app->desk.fader[i].origin == ORIGIN_BUILT_IN;
     desk_apply(&app->desk, has, m->sampling, ORIGIN_MODEL);
-    conversation_set_model(app->conversation, m->label);
+    conversation_set_model(app->conversation, m->label, m->n_vocab);
     app_changed(app, CHANGE_DESK | CHANGE_STATUS);
 }
 

@@ -58,8 +58,9 @@ void conversation_set_preset(struct conversation *c, const char *name)
     c->preset = copy;
 }
 
-void conversation_set_model(struct conversation *c, const char *name)
+void conversation_set_model(struct conversation *c, const char *name, int32_t n_vocab)
 {
+    c->n_vocab = n_vocab;
     for (size_t i = 0; i < c->n_models; i++) {
         if (strcmp(c->models[i], name) == 0) {
             c->model = (int32_t)i;
@@ -262,13 +263,23 @@ bool conversation_last_knobs(const struct conversation *c, struct knobs *out)
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
-static void add_message(struct message_list *out, const struct turn *t, int32_t model)
+static bool ids_are_known(const struct turn *t, int32_t n_vocab)
+{
+    for (size_t i = 0; n_vocab > 0 && i < t->n_tokens; i++) {
+        if (t->tokens[i].id < 0 || t->tokens[i].id >= n_vocab)
+            return false;
+    }
+    return true;
+}
+
+static void add_message(struct message_list *out, const struct turn *t, int32_t model,
+                        int32_t n_vocab)
 {
     int32_t *ids = NULL;
 
     if (t->role == ROLE_ASSISTANT && t->n_tokens == 0 && t->text.len == 0)
         return;
-    if (t->n_tokens > 0 && t->model == model) {
+    if (t->n_tokens > 0 && t->model == model && ids_are_known(t, n_vocab)) {
         ids = mem_array(t->n_tokens, sizeof *ids);
         for (size_t i = 0; i < t->n_tokens; i++)
             ids[i] = t->tokens[i].id;
@@ -278,7 +289,8 @@ static void add_message(struct message_list *out, const struct turn *t, int32_t 
 }
 
 /* The messages from the first turn down to `until`. */
-static void add_path(struct message_list *out, const struct turn *until, int32_t model)
+static void add_path(struct message_list *out, const struct turn *until, int32_t model,
+                     int32_t n_vocab)
 {
     const struct turn **path = NULL;
     size_t n = 0, cap = 0;
@@ -288,7 +300,7 @@ static void add_path(struct message_list *out, const struct turn *until, int32_t
         path[n++] = t;
     }
     while (n > 0)
-        add_message(out, path[--n], model);
+        add_message(out, path[--n], model, n_vocab);
     free(path);
 }
 
@@ -298,7 +310,7 @@ void conversation_messages(const struct conversation *c, const struct turn *unti
     *out = (struct message_list){NULL, 0, 0};
     if (c->system != NULL)
         message_list_add(out, ROLE_SYSTEM, c->system, NULL, 0);
-    add_path(out, until != NULL ? until : conversation_leaf(c), c->model);
+    add_path(out, until != NULL ? until : conversation_leaf(c), c->model, c->n_vocab);
 }
 
 void turn_messages(const struct turn *answer, struct message_list *out)
@@ -306,5 +318,5 @@ void turn_messages(const struct turn *answer, struct message_list *out)
     *out = (struct message_list){NULL, 0, 0};
     if (answer->system != NULL)
         message_list_add(out, ROLE_SYSTEM, answer->system, NULL, 0);
-    add_path(out, answer->parent, answer->model);
+    add_path(out, answer->parent, answer->model, 0);
 }

@@ -66,6 +66,7 @@ struct conversation {
     char **models;           /* names of the models that answered, owned */
     size_t n_models, cap_models;
     int32_t model;           /* of `models`: the one in use; -1: none yet */
+    int32_t n_vocab;         /* of that model; 0: unknown */
     struct turn **roots;     /* versions of the first turn */
     size_t n_roots, cap_roots, chosen_root;  /* chosen_root: TURN_NONE = an empty path */
     struct turn **turns;     /* all, by number; owns them */
@@ -79,8 +80,8 @@ void conversation_set_system(struct conversation *c, const char *system);  /* NU
 void conversation_set_preset(struct conversation *c, const char *name);    /* may be NULL */
 
 /* Names the model in use, which then is that of new answers. The ids of another model's answers mean
- * nothing to it: conversation_messages gives only their text. */
-void conversation_set_model(struct conversation *c, const char *name);
+ * nothing to it, nor do ids past its vocabulary (0: unknown): conversation_messages gives the text alone. */
+void conversation_set_model(struct conversation *c, const char *name, int32_t n_vocab);
 
 /* Adds a turn below `parent` (NULL: a first one), chooses it, returns it. Answers take over the
  * conversation's system prompt and model. */

@@ -156,7 +156,7 @@ static bool read_model(struct conversation *c, const cJSON *o, struct error *err
 
     if (name == NULL)
         return error_set(err, "no text \"name\"");
-    conversation_set_model(c, name);
+    conversation_set_model(c, name, 0);
     return true;
 }
 
