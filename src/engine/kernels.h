@@ -54,6 +54,7 @@ struct panel {                   /* activations of n tokens, cols columns (a mul
 struct attend {
     const void *k;               /* [dim][KERNEL_POSITIONS] */
     const void *v;               /* [KERNEL_POSITIONS][dim] */
+    const void *next;            /* what will be wanted after k and v (as long as both): a hint, or NULL */
     size_t dim;                  /* of a head, a multiple of KERNEL_LANES */
     size_t n;                    /* queries */
     const float *q;              /* [n][dim], scaled */

@@ -293,6 +293,7 @@ void kv_attend(const struct kv_table *t, const struct kernels *kernels, size_t l
     if (s->type == CACHE_F16 && a->n <= DIRECT_QUERIES) {
         a->k = h.k;
         a->v = h.v;
+        a->next = block + 1 < t->n ? view_head(t, layer, head, block + 1).k : NULL;
         kernels->attend_f16(a);
         return;
     }
