@@ -1,5 +1,5 @@
-/* A rig for backends: it stands in for the UI thread. Waits are for events; half a minute without one
- * is a failure. */
+/* A rig for backends: it stands in for the UI thread. Waits are for events; half a minute without
+ * one is a failure. */
 #ifndef FADER_TESTS_RIG_H
 #define FADER_TESTS_RIG_H
 
@@ -32,7 +32,9 @@ void rig_submit(struct rig *r, struct request *q);
 void rig_ask(struct rig *r, const char *prompt);
 
 bool rig_next(struct rig *r);                                /* into r->last; false after 30 s */
-struct event *rig_await(struct rig *r, enum event_type type);/* takes events until one of this type */
+
+/* Takes events until one of this type has come. */
+struct event *rig_await(struct rig *r, enum event_type type);
 void rig_expect_end(struct rig *r, enum end_reason reason);
 
 #endif

@@ -1,5 +1,5 @@
-/* What answers. A backend runs on its own thread; the UI thread talks to it through a vtable, and it
- * talks back in events. Four things lie between (design: sync/): the request slot, the parameter
+/* What answers. A backend runs on its own thread; the UI thread talks to it through a vtable, and
+ * it talks back in events. Four things lie between (design: sync/): the request slot, the parameter
  * board, the event ring, and the wake pipe with the cancel flag.
  *
  * Life cycle: local_backend_new / scripted_backend_new -> submit, cancel, publish, next_event ...
@@ -71,7 +71,8 @@ enum event_type {
 };
 
 enum end_reason { END_EOG, END_MAX_TOKENS, END_STOPPED, END_CONTEXT_FULL, END_ERROR };
-const char *end_reason_name(enum end_reason r);  /* "eog", "max_tokens", "stopped", "context_full", "error" */
+/* "eog", "max_tokens", "stopped", "context_full", "error" */
+const char *end_reason_name(enum end_reason r);
 
 enum { VIEW_MAX = 24, VIEW_CUT_MAX = 3, VIEW_TEXT = 32 };
 
@@ -82,13 +83,13 @@ struct view_candidate {
     bool eog;
 };
 
-/* The desk's numbers for one draw. Candidates: survivors first, then up to VIEW_CUT_MAX for each stage
- * that cut something, in stage order (candidate.c.cut_by tells them apart). */
+/* The desk's numbers for one draw. Candidates: survivors first, then up to VIEW_CUT_MAX for each
+ * stage that cut something, in stage order (candidate.c.cut_by tells them apart). */
 struct view {
     int32_t n;                       /* of the answer token that this draw is */
     uint32_t version;                /* of the control in force */
     bool greedy;
-    bool drawn;                      /* false: peek before the draw; true: what the draw was made from */
+    bool drawn;                      /* false: before the draw; true: what it was made from */
     double dice;                     /* the uniform number of this draw */
     int32_t pick;                    /* the id on which it falls */
     double pick_p;
@@ -104,15 +105,17 @@ struct view {
 struct event {
     enum event_type type;
     uint32_t request;                /* 0: of no answer (loading, a peek while idle) */
-    const char *text;                /* token bytes, error text, model name; in the queue's memory ... */
-    size_t len;                      /* ... until the next call of backend_next_event; NUL-terminated */
+    /* Token bytes, error text, model name; NUL-terminated, in the queue's memory until the next
+     * call of backend_next_event. */
+    const char *text;
+    size_t len;
     union {
         struct {
             double share;
         } loading;
         struct {
             uint32_t seed;
-            int32_t prompt_tokens;   /* in the context before the first draw, given answer included */
+            int32_t prompt_tokens;   /* in the context before the first draw: a given answer too */
             int32_t reused_tokens;   /* of these, those that were in the cache already */
             int32_t ctx_size;
         } start;
@@ -181,8 +184,8 @@ struct backend {
     struct wake *wake;
 };
 
-/* Hands over an answer to be made. False with `err` when one is under way or the model failed. While
- * the model still loads it waits for it. The id must be new. */
+/* Hands over an answer to be made. False with `err` when one is under way or the model failed.
+ * While the model still loads it waits for it. The id must be new. */
 bool backend_submit(struct backend *b, struct request *r, struct error *err);
 
 /* Ends the answer under way within milliseconds; EVENT_END with END_STOPPED still comes. */
@@ -212,8 +215,9 @@ struct local_options {
 struct backend *local_backend_new(const struct local_options *options,
                                   const struct control *initial, struct error *err);
 
-/* For tests: answers from a script of lines, each the candidates of one draw as JSON, with no model;
- * see backend/scripted.c for the format. Runs the real sampler, pace, pause, ring and board. */
+/* For tests: answers from a script of lines, each the candidates of one draw as JSON, with no
+ * model; see backend/scripted.c for the format. Runs the real sampler, pace, pause, ring and board.
+ */
 struct backend *scripted_backend_new(const char *script_path, const struct control *initial,
                                      struct error *err);
 

@@ -1,5 +1,6 @@
-/* Events on their way: struct event in front, its text behind, in the bytes of a ring (sync/ring.h). Only
- * the part of the union that the type uses, and only the candidates that there are, take room.
+/* Events on their way: struct event in front, its text behind, in the bytes of a ring
+ * (sync/ring.h). Only the part of the union that the type uses, and only the candidates that there
+ * are, take room.
  *
  * One thread puts, one takes; putting rouses the taker through the wake pipe. */
 #ifndef FADER_BACKEND_EVENTS_H

@@ -1,15 +1,16 @@
 /* The generation thread: the draw loop that every backend shares. What runs the tokens is a source
- * (local.c: the engine; scripted.c: a script); what decides when and with which knobs a token is drawn,
- * and tells the UI about it, is here.
+ * (local.c: the engine; scripted.c: a script); what decides when and with which knobs a token is
+ * drawn, and tells the UI about it, is here.
  *
- * For every token: the newest snapshot of the board is taken, the movements fixed in advance are laid
- * over it, pace and pause hold the draw back, the chain runs, and the events go out (knob, token,
- * view); only then is the token run, so that it is on the screen while the next logits are computed. With those
- * in hand the loop waits again: in a pause the candidates of the next word can be shown. No
- * token is ever drawn ahead.
+ * For every token: the newest snapshot of the board is taken, the movements fixed in advance are
+ * laid over it, pace and pause hold the draw back, the chain runs, and the events go out (knob,
+ * token, view); only then is the token run, so that it is on the screen while the next logits are
+ * computed. With those in hand the loop waits again: in a pause the candidates of the next word can
+ * be shown. No token is ever drawn ahead.
  *
- * The thread sleeps in two places only, and uses no CPU there: in board_wait (idle, paused, paced; roused by
- * a publication, a request, a cancel, the end) and in ring_write (the UI does not drain). */
+ * The thread sleeps in two places only, and uses no CPU there: in board_wait (idle, paused, paced;
+ * roused by a publication, a request, a cancel, the end) and in ring_write (the UI does not drain).
+ */
 #ifndef FADER_BACKEND_GENERATOR_H
 #define FADER_BACKEND_GENERATOR_H
 
@@ -22,11 +23,13 @@ struct source;
 
 /* All but `status`, `piece` and `free` are called on the generation thread. */
 struct source_vtable {
-    /* Gets ready to answer; sets n_vocab, ctx_size, punctuation. False with `err`: it never will be. */
+    /* Gets ready to answer; sets n_vocab, ctx_size, punctuation. False with `err`: it never will
+     * be. */
     bool (*open)(struct source *s, struct generator *g, struct error *err);
 
-    /* Puts the request's prompt and the answer so far (generator_answer) into the context and runs them; sends
-     * EVENT_DROPPED, _START, _PROGRESS. EVAL_OK: logits of the next token are in hand. */
+    /* Puts the request's prompt and the answer so far (generator_answer) into the context and runs
+     * them; sends EVENT_DROPPED, _START, _PROGRESS. EVAL_OK: logits of the next token are in hand.
+     */
     enum eval_result (*begin)(struct source *s, struct generator *g, const struct request *r,
                               struct error *err);
 
@@ -34,8 +37,8 @@ struct source_vtable {
     enum eval_result (*advance)(struct source *s, struct generator *g, int32_t id,
                                 struct error *err);
 
-    /* After EVAL_FULL: makes room as the request allows, and runs the answer so far again. EVAL_FULL: there
-     * is nothing that could leave. */
+    /* After EVAL_FULL: makes room as the request allows, and runs the answer so far again.
+     * EVAL_FULL: there is nothing that could leave. */
     enum eval_result (*make_room)(struct source *s, struct generator *g, const struct request *r,
                                   struct error *err);
 

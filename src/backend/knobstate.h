@@ -1,6 +1,7 @@
 /* Which value of each knob the next draw uses: the board's, unless a movement fixed in advance
- * (request.moves) stands over it. Such a movement wins from its token on, until the board's own value of that
- * knob changes: the hand at the desk has the last word. Pure logic, of the generation thread. */
+ * (request.moves) stands over it. Such a movement wins from its token on, until the board's own
+ * value of that knob changes: the hand at the desk has the last word. Pure logic, of the generation
+ * thread. */
 #ifndef FADER_BACKEND_KNOBSTATE_H
 #define FADER_BACKEND_KNOBSTATE_H
 

@@ -1,5 +1,5 @@
-/* A script for the scripted backend, read from a file: its format stands at the head of scripted.c. Immutable
- * once it is read. */
+/* A script for the scripted backend, read from a file: its format stands at the head of scripted.c.
+ * Immutable once it is read. */
 #ifndef FADER_BACKEND_SCRIPT_H
 #define FADER_BACKEND_SCRIPT_H
 

@@ -339,6 +339,7 @@ struct backend *scripted_backend_new(const char *script_path, const struct contr
                                 .ctx_size = script->ctx_size,
                                 .punctuation = s->punctuation};
     s->chat_template = template_choose(NULL, NULL);
+    s->chat_template.recognised = true; /* the script's own: there is nothing to warn about */
     s->info = (struct model_info){.path = script->path,
                                   .label = script->name,
                                   .arch = "script",

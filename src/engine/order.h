@@ -1,10 +1,11 @@
 /* The order of the vocabulary, likeliest first, without sorting it.
  *
  * The order is by value, the largest first, and by id where values are equal, the lowest first. Two
- * questions are asked of it: which are its first k (top-k), and on which element does a mass fall when
- * their weights are laid end to end (the nucleus' edge, the draw). The first is answered by a threshold that
- * the maxima of blocks give, the second by a radix search over the bits of the values, which
- * sums the weights of whole buckets and only looks into the one that the mass falls in.
+ * questions are asked of it: which are its first k (top-k), and on which element does a mass fall
+ * when their weights are laid end to end (the nucleus' edge, the draw). The first is answered by a
+ * threshold that the maxima of blocks give, the second by a radix search over the bits of the
+ * values, which sums the weights of whole buckets and only looks into the one that the mass falls
+ * in.
  *
  * Values are never NaN; -infinity stands for "not there", and pads arrays to ORDER_BLOCK. */
 #ifndef FADER_ENGINE_ORDER_H
@@ -32,8 +33,8 @@ struct order {
 void order_init(struct order *o, size_t n);
 void order_done(struct order *o);
 
-/* Writes the first k (1 <= k <= values above -infinity) and all that equal the k-th to `out` [n], in
- * order. Returns how many. */
+/* Writes the first k (1 <= k <= values above -infinity) and all that equal the k-th to `out` [n],
+ * in order. Returns how many. */
 size_t order_top(struct order *o, const float *value, size_t k, struct entry *out);
 
 /* Writes all that come no later than `last` to `out` [n], in order. Returns how many. */

@@ -6,11 +6,11 @@
  * thread-safe; one per lane.
  *
  * What is computed stands in sampling-spec order: repetition penalty, greedy guard and temperature,
- * top-k, top-p, min-p, draw; `knobs.order` permutes it (llama.cpp puts the temperature last). With a
- * temperature of at most SAMPLER_GREEDY the temperature's stage leaves only the largest, and what
- * stands after it does not run. The draw lays the survivors end to end, likeliest first (lowest id first among
- * equals), and takes the one on which the uniform number falls: sampler_uniform(seed, n), a pure
- * function, so that what will be drawn can be shown before it is drawn. */
+ * top-k, top-p, min-p, draw; `knobs.order` permutes it (llama.cpp puts the temperature last). With
+ * a temperature of at most SAMPLER_GREEDY the temperature's stage leaves only the largest, and what
+ * stands after it does not run. The draw lays the survivors end to end, likeliest first (lowest id
+ * first among equals), and takes the one on which the uniform number falls: sampler_uniform(seed,
+ * n), a pure function, so that what will be drawn can be shown before it is drawn. */
 #ifndef FADER_ENGINE_SAMPLER_H
 #define FADER_ENGINE_SAMPLER_H
 
@@ -62,33 +62,37 @@ extern const struct knob_trait knob_traits[KNOB_COUNT];
 /* 0.8 / 50 / 0.9 / min-p off / 1.1 over everything, punctuation exempt, temperature first. */
 struct knobs knobs_default(void);
 
-/* The knob whose name, label, option or common alias (temp, rep_pen, repeat_penalty, ...) this is, or -1. */
+/* The knob whose name, label, option or common alias (temp, rep_pen, repeat_penalty, ...) this is,
+ * or -1. */
 int knob_find(const char *name);
 
-/* Whether `value` may be set; `n_vocab` 0 = unknown. On refusal `err` names knob, value and range. */
+/* Whether `value` may be set; `n_vocab` 0 = unknown. On refusal `err` names knob, value and range.
+ */
 bool knob_check(enum knob knob, double value, int32_t n_vocab, struct error *err);
 
-/* Writes the value as /set would take it back ("0.8", "50", "-1"), without a trailing zero too many. */
+/* Writes the value as /set would take it back ("0.8", "50", "-1"), without a trailing zero too
+ * many. */
 void knob_format(enum knob knob, double value, char out[32]);
 
-/* Name of a stage as `fader sample` prints it: "penalty", "temperature", "top_k", "top_p", "min_p". */
+/* Name of a stage as `fader sample` prints it: "penalty", "temperature", "top_k", "top_p", "min_p".
+ */
 const char *stage_name(enum stage stage);
 
 struct sampler_input {
     const float *logits;         /* [n_vocab], raw; not changed; NaN counts as -infinity */
     const int32_t *context;      /* every token the model was given, answer so far included */
     size_t n_context;
-    const uint8_t *punctuation;  /* [n_vocab] non-zero: exempt under EXEMPT_PUNCTUATION; NULL: none */
+    const uint8_t *punctuation;  /* [n_vocab], 1: exempt under EXEMPT_PUNCTUATION; NULL: none */
     const struct knobs *knobs;
-    bool want_stats;             /* cut_share and entropy of every stage: costs a pass over the vocabulary each */
+    bool want_stats;             /* cut_share and entropy of every stage: a pass each */
 };
 
 struct sampler_stage {
     enum stage stage;
     int32_t kept;        /* tokens left after it */
     int32_t changed;     /* penalty: ids penalised; others: tokens cut here */
-    double cut_share;    /* of the probability that reached this stage, 0 - 1; NaN without want_stats */
-    double entropy;      /* bits of softmax over what is left; NaN without want_stats, but for the last stage */
+    double cut_share;    /* of the probability that reached it, 0 - 1; NaN without want_stats */
+    double entropy;      /* bits of softmax over what is left; NaN too, but in the last stage */
     bool skipped;        /* neutral, or below greedy */
 };
 
@@ -109,8 +113,8 @@ struct sampler_candidate {
 struct sampler *sampler_new(int32_t n_vocab);
 void sampler_free(struct sampler *s);
 
-/* Runs the chain. The results below speak of the last run. Allocates nothing. Tokens at -infinity are not
- * in the race: no count or list has them (where all are, all count as equal). */
+/* Runs the chain. The results below speak of the last run. Allocates nothing. Tokens at -infinity
+ * are not in the race: no count or list has them (where all are, all count as equal). */
 void sampler_run(struct sampler *s, const struct sampler_input *in);
 
 bool sampler_is_greedy(const struct sampler *s);
@@ -134,8 +138,9 @@ size_t sampler_survivors(struct sampler *s, struct sampler_candidate *out, size_
 /* Writes up to `max` of those that `stage` cut, likeliest (raw) first; returns how many. */
 size_t sampler_cut(struct sampler *s, enum stage stage, struct sampler_candidate *out, size_t max);
 
-/* The logits and the survivors as they stood after stage number `i` of sampler_stages. `logits` [n_vocab]
- * comes in as it was given to sampler_run, in f64; `kept` [n_vocab] is written. Slow: for `fader sample`. */
+/* The logits and the survivors as they stood after stage number `i` of sampler_stages. `logits`
+ * [n_vocab] comes in as it was given to sampler_run, in f64; `kept` [n_vocab] is written. Slow: for
+ * `fader sample`. */
 void sampler_trace(struct sampler *s, int i, double *logits, uint8_t *kept);
 
 /* Uniform in [0, 1) of answer token `n`: counter-based, 53 bits, the same on every machine. */

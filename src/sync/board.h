@@ -1,6 +1,6 @@
-/* The parameter board: the newest of a stream of immutable snapshots, from one writer to one reader,
- * without locks and without tearing. A triple buffer: writer and reader each own one slot, the third
- * changes hands by an atomic exchange of its index. */
+/* The parameter board: the newest of a stream of immutable snapshots, from one writer to one
+ * reader, without locks and without tearing. A triple buffer: writer and reader each own one slot,
+ * the third changes hands by an atomic exchange of its index. */
 #ifndef FADER_SYNC_BOARD_H
 #define FADER_SYNC_BOARD_H
 
@@ -22,6 +22,8 @@ bool board_read(struct board *b, void *out);
 /* Reader: sleeps until something newer than last read is published, board_interrupt is called, or
  * `timeout_ns` (< 0: none) has passed. Uses no CPU. */
 void board_wait(struct board *b, int64_t timeout_ns);
-void board_interrupt(struct board *b);                        /* any thread: ends a board_wait under way or to come */
+
+/* Any thread: ends a board_wait that is under way or to come. */
+void board_interrupt(struct board *b);
 
 #endif

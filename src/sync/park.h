@@ -1,7 +1,8 @@
-/* A place to sleep, for the slow paths of ring and board: a count of posts, a mutex and a condition.
+/* A place to sleep, for the slow paths of ring and board: a count of posts, a mutex and a
+ * condition.
  *
- * The sleeper takes a ticket, says (in an atomic of its own) that it is about to sleep, looks once more for
- * what it waits for, and sleeps until a post that came after the ticket. Whoever brings
+ * The sleeper takes a ticket, says (in an atomic of its own) that it is about to sleep, looks once
+ * more for what it waits for, and sleeps until a post that came after the ticket. Whoever brings
  * something posts only where that atomic says so. No post between ticket and sleep is lost. */
 #ifndef FADER_SYNC_PARK_H
 #define FADER_SYNC_PARK_H
@@ -18,7 +19,8 @@ struct park {
 void park_init(struct park *p);
 void park_done(struct park *p);
 unsigned park_ticket(struct park *p);
-void park_wait(struct park *p, unsigned ticket, int64_t until_ns); /* clock_now_ns time; < 0: for ever */
+/* Until a post after the ticket, or clock_now_ns reaches `until_ns` (< 0: never). */
+void park_wait(struct park *p, unsigned ticket, int64_t until_ns);
 void park_post(struct park *p);
 
 #endif

@@ -2,8 +2,9 @@
  *
  * Records are length-prefixed; one is at most a quarter of the ring. When there is no room the
  * producer sets a waiting flag, looks again, and sleeps (futex-backed condition) until the consumer
- * has drained or ring_interrupt is called: no record is ever lost. The consumer never waits; it is told
- * by the wake pipe (sync/wake.h). Capacity may be any number >= RING_MIN, not only a power of two. */
+ * has drained or ring_interrupt is called: no record is ever lost. The consumer never waits; it is
+ * told by the wake pipe (sync/wake.h). Capacity may be any number >= RING_MIN, not only a power of
+ * two. */
 #ifndef FADER_SYNC_RING_H
 #define FADER_SYNC_RING_H
 
@@ -18,8 +19,8 @@ struct ring *ring_new(size_t capacity);
 void ring_free(struct ring *r);                        /* both threads must have left */
 size_t ring_max_record(const struct ring *r);          /* bytes */
 
-/* Producer. Writes one record in pieces (header, then body): n_parts buffers end to end. Blocks while
- * full. False only when interrupted while it waited, then nothing was written. */
+/* Producer. Writes one record in pieces (header, then body): n_parts buffers end to end. Blocks
+ * while full. False only when interrupted while it waited, then nothing was written. */
 struct ring_part {
     const void *data;
     size_t len;
