@@ -9,15 +9,16 @@
 #include "base/mem.h"
 
 /* out [n][rows] = x [n][cols] times the dequantised matrix, + bias. */
-static double *multiply(const struct gguf_tensor *w, const struct gguf_tensor *bias, const double *x,
-                        size_t n)
+static double *multiply(const struct gguf_tensor *w, const struct gguf_tensor *bias,
+                        const double *x, size_t n)
 {
     size_t cols = w->dims[0], rows = w->dims[1];
     double *out = mem_array(n * rows, sizeof *out);
     float *row = mem_array(cols, sizeof *row);
 
     for (size_t r = 0; r < rows; r++) {
-        quant_find(w->type)->dequantize_row((const char *)w->data + r * (w->bytes / rows), row, cols);
+        quant_find(w->type)->dequantize_row((const char *)w->data + r * (w->bytes / rows), row,
+                                            cols);
         for (size_t t = 0; t < n; t++) {
             double sum = bias != NULL ? (double)((const float *)bias->data)[r] : 0.0;
             for (size_t c = 0; c < cols; c++)
@@ -41,7 +42,8 @@ static double *normalise(const struct model *m, const struct gguf_tensor *weight
             sum += x[t * width + i] * x[t * width + i];
         double factor = 1.0 / sqrt(sum / (double)width + (double)m->hparams.norm_eps);
         for (size_t i = 0; i < width; i++)
-            out[t * width + i] = x[t * width + i] * factor * (double)((const float *)weight->data)[i];
+            out[t * width + i] =
+                x[t * width + i] * factor * (double)((const float *)weight->data)[i];
     }
     return out;
 }
@@ -86,12 +88,15 @@ static void attend(const double *q, const double *k, const double *v, size_t t, 
     free(share);
 }
 
-static double *attention(const struct model *m, const struct model_layer *y, const double *h, size_t n)
+static double *attention(const struct model *m, const struct model_layer *y, const double *h,
+                         size_t n)
 {
     size_t heads = (size_t)m->info.n_head, kv_heads = (size_t)m->info.n_kv_head;
     size_t dim = (size_t)m->info.head_dim;
-    double *q = multiply(y->attn_q, y->attn_q_bias, h, n), *k = multiply(y->attn_k, y->attn_k_bias, h, n);
-    double *v = multiply(y->attn_v, y->attn_v_bias, h, n), *o = mem_array(n * heads * dim, sizeof *o);
+    double *q = multiply(y->attn_q, y->attn_q_bias, h, n),
+           *k = multiply(y->attn_k, y->attn_k_bias, h, n);
+    double *v = multiply(y->attn_v, y->attn_v_bias, h, n),
+           *o = mem_array(n * heads * dim, sizeof *o);
 
     rotate(m, q, n, heads);
     rotate(m, k, n, kv_heads);
@@ -107,7 +112,8 @@ static double *attention(const struct model *m, const struct model_layer *y, con
     return out;
 }
 
-static double *feed_forward(const struct model *m, const struct model_layer *y, const double *h, size_t n)
+static double *feed_forward(const struct model *m, const struct model_layer *y, const double *h,
+                            size_t n)
 {
     double *gate = multiply(y->ffn_gate, y->ffn_gate_bias, h, n);
     double *up = multiply(y->ffn_up, y->ffn_up_bias, h, n);

@@ -1,4 +1,5 @@
-/* The forward pass as the books have it: f64, no cache, one row after the other. Slow; for tiny models. */
+/* The forward pass as the books have it: f64, no cache, one row after the other. Slow; for tiny
+ * models. */
 #ifndef FADER_TESTS_REFERENCE_H
 #define FADER_TESTS_REFERENCE_H
 

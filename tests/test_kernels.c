@@ -91,7 +91,8 @@ static void set_half(uint8_t *p, float value)
     memcpy(p, &half, sizeof half);
 }
 
-/* Random bytes are all right as codes, but not as the scales in front of them, and not as floats. */
+/* Random bytes are all right as codes, but not as the scales in front of them, and not as floats.
+ */
 static void tame(const struct quant_traits *t, uint8_t *data, size_t n_blocks)
 {
     for (size_t i = 0; i < n_blocks; i++, data += t->block_bytes) {
@@ -117,9 +118,13 @@ static void random_matrix_init(struct random_matrix *r, uint32_t type, size_t ro
 
     fill_bytes(data, bytes);
     tame(t, data, bytes / t->block_bytes);
-    r->tensor = (struct gguf_tensor){.name = "random", .type = type, .n_dims = 2,
-                                     .dims = {cols, rows, 1, 1}, .n_elements = rows * cols,
-                                     .data = data, .bytes = bytes};
+    r->tensor = (struct gguf_tensor){.name = "random",
+                                     .type = type,
+                                     .n_dims = 2,
+                                     .dims = {cols, rows, 1, 1},
+                                     .n_elements = rows * cols,
+                                     .data = data,
+                                     .bytes = bytes};
     assert_true(matrix_init(&r->matrix, &r->tensor, &err));
     r->packed = mem_alloc(r->matrix.n_groups * r->matrix.group_bytes + 4096);
     for (size_t g = 0; g < r->matrix.n_groups; g++)
@@ -154,7 +159,8 @@ static void random_panel_init(struct random_panel *r, size_t n, size_t real_cols
     }
 }
 
-static const uint32_t types[] = {QUANT_F32, QUANT_F16, QUANT_BF16, QUANT_Q8_0, QUANT_Q4_0, QUANT_Q4_1};
+static const uint32_t types[] = {QUANT_F32,  QUANT_F16,  QUANT_BF16,
+                                 QUANT_Q8_0, QUANT_Q4_0, QUANT_Q4_1};
 
 static size_t random_cols(uint32_t type)
 {
@@ -212,7 +218,8 @@ static void test_matmul_alone(void **ctx)
         struct random_matrix r;
         uint32_t type = types[i % (sizeof types / sizeof *types)];
         size_t cols = random_cols(type), n = 2 + random_below(TOKENS_MAX - 1);
-        const struct kernels *k = i % (n_sets + 1) == 0 ? &kernels_scalar : sets[i % (n_sets + 1) - 1];
+        const struct kernels *k =
+            i % (n_sets + 1) == 0 ? &kernels_scalar : sets[i % (n_sets + 1) - 1];
         random_matrix_init(&r, type, GROUPS_MAX * 8, cols);
         random_panel_init(&panel, n, cols);
         k->matmul[r.matrix.pack](r.packed, GROUPS_MAX, &panel.panel, all);
@@ -266,7 +273,8 @@ static void test_repack(void **ctx)
     for (size_t i = 0; i < ROUNDS * sizeof types / sizeof *types; i++) {
         struct random_matrix r;
         uint32_t type = types[i % (sizeof types / sizeof *types)];
-        size_t rows = 1 + random_below(GROUPS_MAX * 8), cols = random_cols(type), y = random_below(rows);
+        size_t rows = 1 + random_below(GROUPS_MAX * 8), cols = random_cols(type),
+               y = random_below(rows);
         random_matrix_init(&r, type, rows, cols);
         quant_find(type)->dequantize_row(
             (const uint8_t *)r.tensor.data + y * (r.tensor.bytes / rows), a, cols);
@@ -334,7 +342,8 @@ static void test_rms_norm(void **ctx)
             assert_same("rms_norm", sets[k], a, b, padded * sizeof *a);
         }
         for (size_t i = 0; i < n; i++)
-            assert_near((double)a[i], (double)x[i] / sqrt(sum / (double)n + 1e-5) * (double)w[i], 1e-5);
+            assert_near((double)a[i], (double)x[i] / sqrt(sum / (double)n + 1e-5) * (double)w[i],
+                        1e-5);
     }
 }
 
@@ -372,7 +381,8 @@ static void test_elementwise(void **ctx)
             memcpy(a, x, sizeof a);
             kernels_scalar.silu_mul(a, y, n);
             double silu = (double)x[i] / (1.0 + exp(-(double)x[i]));
-            assert_near((double)a[i], silu * (double)y[i], 1e-6 * fabs((double)x[i] * (double)y[i]) + 1e-25);
+            assert_near((double)a[i], silu * (double)y[i],
+                        1e-6 * fabs((double)x[i] * (double)y[i]) + 1e-25);
         }
     }
 }
@@ -460,8 +470,8 @@ static void random_attention(struct attention *t, size_t dim, size_t n)
         kernels_scalar.half_to_float(t->hk[c], t->k[c], size);
         kernels_scalar.half_to_float(t->hv[c], t->v[c], size);
         for (size_t i = 0; i < n; i++)
-            t->visible[c][i] = (uint8_t)(c + 1 < CACHE ? KERNEL_POSITIONS
-                                                       : 1 + random_below(KERNEL_POSITIONS));
+            t->visible[c][i] =
+                (uint8_t)(c + 1 < CACHE ? KERNEL_POSITIONS : 1 + random_below(KERNEL_POSITIONS));
     }
 }
 
@@ -474,8 +484,13 @@ static void run_attention(struct attention *t, const struct kernels *k, size_t d
         t->l[i] = 0.0f;
     }
     for (size_t c = 0; c < CACHE; c++) {
-        struct attend a = {.dim = dim, .n = n, .q = t->q, .visible = t->visible[c], .m = t->m,
-                           .l = t->l, .o = t->o};
+        struct attend a = {.dim = dim,
+                           .n = n,
+                           .q = t->q,
+                           .visible = t->visible[c],
+                           .m = t->m,
+                           .l = t->l,
+                           .o = t->o};
         a.k = halves ? (const void *)t->hk[c] : t->k[c];
         a.v = halves ? (const void *)t->hv[c] : t->v[c];
         (halves ? k->attend_f16 : k->attend_f32)(&a);
@@ -490,8 +505,8 @@ static void check_attention(const struct attention *t, size_t dim, size_t i)
     for (size_t p = 0; p < n; p++) {
         score[p] = 0;
         for (size_t d = 0; d < dim; d++)
-            score[p] += (double)t->q[i * dim + d] *
-                        (double)t->k[p / 32][d * KERNEL_POSITIONS + p % 32];
+            score[p] +=
+                (double)t->q[i * dim + d] * (double)t->k[p / 32][d * KERNEL_POSITIONS + p % 32];
         top = score[p] > top ? score[p] : top;
     }
     for (size_t p = 0; p < n; p++)
@@ -536,7 +551,8 @@ static void test_merge(void **ctx)
     random_attention(&a, 64, 1);
     for (size_t i = 0; i < 100; i++) {
         float ma = random_float(60.0f), mb = random_float(60.0f), la = 1.0f + random_float(0.9f);
-        double top = fmax((double)ma, (double)mb), ca = exp((double)ma - top), cb = exp((double)mb - top);
+        double top = fmax((double)ma, (double)mb), ca = exp((double)ma - top),
+               cb = exp((double)mb - top);
         m = ma;
         l = la;
         fill_floats(o, 64, 3.0f);
@@ -579,12 +595,12 @@ static void test_choice(void **ctx)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_matmul_sets), cmocka_unit_test(test_matmul_alone),
+        cmocka_unit_test(test_matmul_sets),  cmocka_unit_test(test_matmul_alone),
         cmocka_unit_test(test_matmul_truth), cmocka_unit_test(test_repack),
-        cmocka_unit_test(test_quantize),    cmocka_unit_test(test_rms_norm),
-        cmocka_unit_test(test_elementwise), cmocka_unit_test(test_halves),
-        cmocka_unit_test(test_rope),        cmocka_unit_test(test_exp),
-        cmocka_unit_test(test_attention),   cmocka_unit_test(test_merge),
+        cmocka_unit_test(test_quantize),     cmocka_unit_test(test_rms_norm),
+        cmocka_unit_test(test_elementwise),  cmocka_unit_test(test_halves),
+        cmocka_unit_test(test_rope),         cmocka_unit_test(test_exp),
+        cmocka_unit_test(test_attention),    cmocka_unit_test(test_merge),
         cmocka_unit_test(test_choice),
     };
 

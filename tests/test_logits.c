@@ -1,4 +1,5 @@
-/* The real model against what the exact one says (tests/golden/logits.txt, recorded by record_logits.py). */
+/* The real model against what the exact one says (tests/golden/logits.txt, recorded by
+ * record_logits.py). */
 #include "test.h"
 
 #include <math.h>
@@ -10,7 +11,7 @@ enum { TOP = 5 };
 
 struct golden_line {
     int32_t id;
-    double next;                 /* log-probability of the next line's id */
+    double next; /* log-probability of the next line's id */
     int32_t top[TOP];
     double logprob[TOP];
 };
@@ -51,14 +52,15 @@ static struct golden read_golden(const char *name)
     return g;
 }
 
-/* ---- what fader says -------------------------------------------------------------------------- */
+/* ---- what fader says --------------------------------------------------------------------------
+ */
 
 struct said {
     const struct golden *golden;
     size_t n_vocab;
-    double off, worst;           /* |difference of log-probability|: sum, largest */
-    size_t n, best;              /* tokens compared; how often the likeliest agrees */
-    double loss;                 /* largest amount by which fader's choice is worse than the best one */
+    double off, worst; /* |difference of log-probability|: sum, largest */
+    size_t n, best;    /* tokens compared; how often the likeliest agrees */
+    double loss;       /* largest amount by which fader's choice is worse than the best one */
 };
 
 static double log_sum(const float *logits, size_t n)
@@ -113,7 +115,8 @@ static struct said run(struct model *m, const struct golden *g, enum cache_type 
     return said;
 }
 
-/* ---- tests ------------------------------------------------------------------------------------- */
+/* ---- tests -------------------------------------------------------------------------------------
+ */
 
 static struct model *model;
 
@@ -126,7 +129,9 @@ static int load(void **ctx)
     if (path == NULL)
         return 0;
     model = model_open(path, &err);
-    return model != NULL && model_load(model, &(struct model_load_options){.threads = 2}, &err) ? 0 : -1;
+    return model != NULL && model_load(model, &(struct model_load_options){.threads = 2}, &err)
+               ? 0
+               : -1;
 }
 
 static int unload(void **ctx)
@@ -136,7 +141,8 @@ static int unload(void **ctx)
     return 0;
 }
 
-/* A page of text. llama.cpp is 0.06 off in the mean on such a page: 8-bit activations cost that much. */
+/* A page of text. llama.cpp is 0.06 off in the mean on such a page: 8-bit activations cost that
+ * much. */
 static void check_page(enum cache_type type)
 {
     if (model == NULL)
@@ -144,8 +150,9 @@ static void check_page(enum cache_type type)
     struct golden g = read_golden("page");
     struct said s = run(model, &g, type);
     free(g.lines);
-    print_message("# page: %.4f off in the mean, %.3f at most; the likeliest agrees %zu of %zu times\n",
-                  s.off / (double)s.n, s.worst, s.best, s.n);
+    print_message(
+        "# page: %.4f off in the mean, %.3f at most; the likeliest agrees %zu of %zu times\n",
+        s.off / (double)s.n, s.worst, s.best, s.n);
     assert_true(s.off / (double)s.n < 0.06);
     assert_true(s.worst < 1.0);
     assert_true(s.best * 100 >= s.n * 95);
@@ -163,7 +170,8 @@ static void test_page_q8_cache(void **ctx)
     check_page(CACHE_Q8_0);
 }
 
-/* A greedy answer, teacher-forced: at each token fader's choice is the exact model's, or within 0.5 nat of it. */
+/* A greedy answer, teacher-forced: at each token fader's choice is the exact model's, or within 0.5
+ * nat of it. */
 static void test_greedy(void **ctx)
 {
     (void)ctx;

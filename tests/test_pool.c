@@ -14,11 +14,12 @@ enum { TASKS = 257, PHASES = 200, TRIES = 200000 };
 
 struct counting {
     atomic_int taken[TASKS];
-    int sum[PHASES];             /* plain: barriers must order it */
+    int sum[PHASES]; /* plain: barriers must order it */
     size_t n;
 };
 
-/* In each phase every task is taken once; one task then reads what all wrote in the phase before. */
+/* In each phase every task is taken once; one task then reads what all wrote in the phase before.
+ */
 static void count(void *ctx, struct worker *w)
 {
     struct counting *c = ctx;

@@ -1,5 +1,5 @@
-/* Sessions on tiny models: the same bits whatever the schedule, the right values by an f64 reference, and
- * what happens when something is cancelled, full, or shared. */
+/* Sessions on tiny models: the same bits whatever the schedule, the right values by an f64
+ * reference, and what happens when something is cancelled, full, or shared. */
 #include "test.h"
 
 #include <math.h>
@@ -17,11 +17,12 @@ enum { CTX = 1024, LONG = 600, SHORT = 40 };
 
 /* ---- set-up --------------------------------------------------------------------------------- */
 
-static const uint32_t types[] = {QUANT_F32, QUANT_F16, QUANT_BF16, QUANT_Q8_0, QUANT_Q4_0, QUANT_Q4_1};
+static const uint32_t types[] = {QUANT_F32,  QUANT_F16,  QUANT_BF16,
+                                 QUANT_Q8_0, QUANT_Q4_0, QUANT_Q4_1};
 enum { N_TYPES = sizeof types / sizeof *types };
 
 static int32_t ids[CTX];
-static const char *kernels_asked;    /* FADER_KERNELS as this program was started */
+static const char *kernels_asked; /* FADER_KERNELS as this program was started */
 
 /* NULL: none. */
 static void ask_kernels(const char *name)
@@ -110,7 +111,7 @@ static void assert_logits(struct session *s, const struct model *m, const float 
 /* ---- the right values ------------------------------------------------------------------------ */
 
 struct gathered {
-    float *logits;               /* [n][n_vocab] */
+    float *logits; /* [n][n_vocab] */
     size_t n, n_vocab;
 };
 
@@ -157,7 +158,8 @@ static void check_values(struct model *m, double within)
     free(g.logits);
 }
 
-/* Float weights differ by rounding only (and the cache's halves); codes add the activations' 8 bits. */
+/* Float weights differ by rounding only (and the cache's halves); codes add the activations' 8
+ * bits. */
 static double tolerance(uint32_t type)
 {
     return quant_find(type)->block_elements == 1 ? 2e-3 : 3e-2;
@@ -174,7 +176,8 @@ static void test_values(void **ctx)
     }
 }
 
-/* Shapes that are no multiple of anything, biases, an output of its own, frequency divisors, both ropes. */
+/* Shapes that are no multiple of anything, biases, an output of its own, frequency divisors, both
+ * ropes. */
 static void test_odd_models(void **ctx)
 {
     static const struct arch_traits neox = {.name = "neox", .rope = ROPE_NEOX};
@@ -381,15 +384,17 @@ static void test_lanes(void **ctx)
     model_close(m);
 }
 
-/* ---- the cache -------------------------------------------------------------------------------- */
+/* ---- the cache --------------------------------------------------------------------------------
+ */
 
 static void test_q8_cache(void **ctx)
 {
     struct tiny_gguf_options options = tiny(QUANT_F32);
-    options.head_dim = 40;       /* a whole scale and a part of one */
+    options.head_dim = 40; /* a whole scale and a part of one */
     struct model *m = open_tiny(&options, 2, false);
     size_t n_vocab = (size_t)model_get_info(m)->n_vocab;
-    struct session *exact = start(m, 0, CACHE_F16), *s = start(m, 0, CACHE_Q8_0), *t = start(m, 9, CACHE_Q8_0);
+    struct session *exact = start(m, 0, CACHE_F16), *s = start(m, 0, CACHE_Q8_0),
+                   *t = start(m, 9, CACHE_Q8_0);
     double *wide = mem_array(n_vocab, sizeof *wide);
 
     (void)ctx;
@@ -433,7 +438,8 @@ static void test_kv_used(void **ctx)
     model_close(m);
 }
 
-/* ---- what does not work out -------------------------------------------------------------------- */
+/* ---- what does not work out --------------------------------------------------------------------
+ */
 
 static void test_refusals(void **ctx)
 {
@@ -549,12 +555,18 @@ static void test_cancel_any_time(void **ctx)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),          cmocka_unit_test(test_odd_models),
-        cmocka_unit_test(test_schedules),       cmocka_unit_test(test_kernel_sets),
-        cmocka_unit_test(test_unknown_kernels), cmocka_unit_test(test_reuse),
-        cmocka_unit_test(test_fork),            cmocka_unit_test(test_lanes),
-        cmocka_unit_test(test_q8_cache),        cmocka_unit_test(test_kv_used),
-        cmocka_unit_test(test_refusals),        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_odd_models),
+        cmocka_unit_test(test_schedules),
+        cmocka_unit_test(test_kernel_sets),
+        cmocka_unit_test(test_unknown_kernels),
+        cmocka_unit_test(test_reuse),
+        cmocka_unit_test(test_fork),
+        cmocka_unit_test(test_lanes),
+        cmocka_unit_test(test_q8_cache),
+        cmocka_unit_test(test_kv_used),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_cancel_any_time),
     };
 

@@ -43,8 +43,9 @@ static const struct option_spec specs[] = {
 static const struct option_table table = {
     .command = "fader bench",
     .usage = "[-m MODEL] [options]",
-    .about = "How fast this computer runs a model: start, prefill, decode, memory. The engine alone:\n"
-             "a decode step is a forward pass and its logits, without sampling.",
+    .about =
+        "How fast this computer runs a model: start, prefill, decode, memory. The engine alone:\n"
+        "a decode step is a forward pass and its logits, without sampling.",
     .specs = specs,
     .n = sizeof specs / sizeof specs[0],
 };
@@ -69,7 +70,8 @@ static void cpu_name(char *out, size_t size)
         fclose(f);
 }
 
-/* ---- for programs ------------------------------------------------------------------------------- */
+/* ---- for programs -------------------------------------------------------------------------------
+ */
 
 /* An object under `key`, or null when the measurement was left out; returns it or NULL. */
 static cJSON *add_measurement(cJSON *to, const char *key, bool made)
@@ -119,7 +121,8 @@ static void add_uncached(cJSON *to, const struct bench_options *o, const struct 
 
 static void add_limits(cJSON *to, const struct bench_options *o, const struct bench_report *r)
 {
-    cJSON *limits = cJSON_AddObjectToObject(to, "limits"), *share = cJSON_AddObjectToObject(to, "share");
+    cJSON *limits = cJSON_AddObjectToObject(to, "limits"),
+          *share = cJSON_AddObjectToObject(to, "share");
 
     if (r->decode_limit > 0.0) {
         cJSON_AddNumberToObject(limits, "stream_gbps", r->stream_gbps);
@@ -135,7 +138,8 @@ static void add_limits(cJSON *to, const struct bench_options *o, const struct be
         cJSON_AddNumberToObject(spread, "lanes", r->lanes.spread);
 }
 
-static void print_json(const struct bench_options *o, const struct model *m, const struct bench_report *r)
+static void print_json(const struct bench_options *o, const struct model *m,
+                       const struct bench_report *r)
 {
     const struct model_info *info = model_get_info(m);
     cJSON *all = cJSON_CreateObject();
@@ -158,7 +162,8 @@ static void print_json(const struct bench_options *o, const struct model *m, con
     json_print_line(all);
 }
 
-/* ---- for people ---------------------------------------------------------------------------------- */
+/* ---- for people
+ * ---------------------------------------------------------------------------------- */
 
 static void print_rate(const char *what, const struct bench_rate *rate)
 {
@@ -184,12 +189,13 @@ static void print_uncached(const struct bench_options *o, const struct bench_rep
             printf("  %-10d %10d %11.2f ms %11.2f ms\n", (int)i, BENCH_CHAPTER_PROMPT + (int)i,
                    step->uncached_ms, step->cached_ms);
     }
-    printf("  %-10s %10lld %11.0f ms %11.0f ms: %.1f times\n", "all", (long long)positions, uncached,
-           cached, uncached / cached);
+    printf("  %-10s %10lld %11.0f ms %11.0f ms: %.1f times\n", "all", (long long)positions,
+           uncached, cached, uncached / cached);
     printf("  With the cache it takes %d positions.\n", BENCH_CHAPTER_PROMPT + (int)o->decode - 1);
 }
 
-static void print_text(const struct bench_options *o, const struct model *m, const struct bench_report *r)
+static void print_text(const struct bench_options *o, const struct model *m,
+                       const struct bench_report *r)
 {
     const struct model_info *info = model_get_info(m);
     char cpu[256], what[64];
@@ -212,8 +218,9 @@ static void print_text(const struct bench_options *o, const struct model *m, con
         print_rate(what, &r->lanes);
     }
     if (r->decode_limit > 0.0)
-        printf("%-28s %9.1f tokens/s   (%.1f GB/s); decode is at %.0f %% of it\n", "memory would allow",
-               r->decode_limit, r->stream_gbps, 100.0 * r->decode.median / r->decode_limit);
+        printf("%-28s %9.1f tokens/s   (%.1f GB/s); decode is at %.0f %% of it\n",
+               "memory would allow", r->decode_limit, r->stream_gbps,
+               100.0 * r->decode.median / r->decode_limit);
     printf("%-28s %9.1f MB         weights %.1f MB, KV %llu bytes a token\n", "most memory held",
            r->peak_rss_mb, r->weights_mb, (unsigned long long)r->kv_bytes_per_token);
     if (r->steps != NULL)

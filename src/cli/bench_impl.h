@@ -19,25 +19,26 @@ struct bench_options {
     bool uncached, json, no_repack, help;
 };
 
-struct bench_rate {              /* tokens a second over the repetitions */
-    double median, spread;       /* spread: (largest - smallest) / median */
+struct bench_rate {        /* tokens a second over the repetitions */
+    double median, spread; /* spread: (largest - smallest) / median */
 };
 
-struct bench_step {              /* one token of the answer, made both ways */
+struct bench_step { /* one token of the answer, made both ways */
     double cached_ms, uncached_ms;
 };
 
 struct bench_report {
-    double load_ms, ttft_ms;     /* open and load; and until the first token's logits */
+    double load_ms, ttft_ms; /* open and load; and until the first token's logits */
     struct bench_rate prefill, decode, lanes;
-    struct bench_step *steps;    /* [decode] with --uncached; owned */
-    double stream_gbps;          /* measured: what all threads together read from memory */
-    double decode_limit;         /* tokens a second at that rate */
+    struct bench_step *steps; /* [decode] with --uncached; owned */
+    double stream_gbps;       /* measured: what all threads together read from memory */
+    double decode_limit;      /* tokens a second at that rate */
     double peak_rss_mb, weights_mb;
     uint64_t kv_bytes_per_token;
 };
 
-/* Opens, loads and measures. False with `err`. The model is the caller's to close (NULL on failure). */
+/* Opens, loads and measures. False with `err`. The model is the caller's to close (NULL on
+ * failure). */
 bool bench_measure(const struct bench_options *o, const char *path, struct model **model,
                    struct bench_report *report, struct error *err);
 

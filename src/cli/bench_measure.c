@@ -11,9 +11,9 @@
 #include "engine/pool.h"
 
 enum {
-    TTFT_PROMPT = 16,            /* tokens of the first question */
-    LANES_PROMPT = 64,           /* tokens that the lanes have in common */
-    STREAM_BYTES = 256 << 20,    /* far beyond any cache of a desktop */
+    TTFT_PROMPT = 16,         /* tokens of the first question */
+    LANES_PROMPT = 64,        /* tokens that the lanes have in common */
+    STREAM_BYTES = 256 << 20, /* far beyond any cache of a desktop */
     STREAM_PIECE = 1 << 20,
     STREAM_ROUNDS = 5
 };
@@ -22,11 +22,12 @@ struct bench {
     const struct bench_options *o;
     struct model *m;
     int32_t ctx;
-    int32_t *ids;                /* [ctx], random: what is computed does not depend on them */
+    int32_t *ids; /* [ctx], random: what is computed does not depend on them */
     struct error *err;
 };
 
-/* ---- running ---------------------------------------------------------------------------------- */
+/* ---- running ----------------------------------------------------------------------------------
+ */
 
 static bool eval(struct bench *b, struct session *s, const int32_t *ids, int32_t n)
 {
@@ -39,7 +40,8 @@ static bool eval(struct bench *b, struct session *s, const int32_t *ids, int32_t
 
 static struct session *new_session(struct bench *b)
 {
-    struct session_options options = {.ctx_size = b->ctx, .batch_size = b->o->batch_size,
+    struct session_options options = {.ctx_size = b->ctx,
+                                      .batch_size = b->o->batch_size,
                                       .cache_type = (enum cache_type)b->o->cache_type};
 
     return session_new(b->m, &options, b->err);
@@ -133,8 +135,8 @@ static bool repeat(struct bench *b, struct session *s, measurement what, int32_t
     return ok;
 }
 
-/* The chapter's comparison, for real: with the cache every token is one position; without it, the prompt and the
- * whole answer so far are run again for each. */
+/* The chapter's comparison, for real: with the cache every token is one position; without it, the
+ * prompt and the whole answer so far are run again for each. */
 static bool run_uncached(struct bench *b, struct session *s, struct bench_report *r)
 {
     struct session *naive = new_session(b);
@@ -156,7 +158,8 @@ static bool run_uncached(struct bench *b, struct session *s, struct bench_report
     return ok;
 }
 
-/* ---- what memory allows ------------------------------------------------------------------------- */
+/* ---- what memory allows -------------------------------------------------------------------------
+ */
 
 struct stream {
     const uint64_t *data;
@@ -208,7 +211,8 @@ static double measure_stream(int threads)
     return best;
 }
 
-/* Every weight but the rows of an embedding that is only looked up, and the cache so far, is read for each token. */
+/* Every weight but the rows of an embedding that is only looked up, and the cache so far, is read
+ * for each token. */
 static double bytes_per_token(const struct bench *b, const struct bench_report *r)
 {
     double depth = (double)(b->o->depth > 0 ? b->o->depth : 1) + (double)b->o->decode / 2.0;
@@ -233,7 +237,8 @@ static double peak_rss_mb(void)
     return kb * 1024.0 / 1e6;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------ */
+/* ---- all of it
+ * ------------------------------------------------------------------------------------ */
 
 static int32_t at_least(int32_t a, int32_t b)
 {
@@ -308,7 +313,8 @@ bool bench_measure(const struct bench_options *o, const char *path, struct model
         const struct model_info *info = model_get_info(b.m);
         r->peak_rss_mb = peak_rss_mb(); /* before the block that the stream reads */
         r->weights_mb = (double)info->weight_bytes / 1e6;
-        r->kv_bytes_per_token = model_ledger(b.m, b.ctx, (enum cache_type)o->cache_type).bytes_per_token;
+        r->kv_bytes_per_token =
+            model_ledger(b.m, b.ctx, (enum cache_type)o->cache_type).bytes_per_token;
         if (o->decode > 0) {
             r->stream_gbps = measure_stream(model_threads(b.m));
             r->decode_limit = r->stream_gbps * 1e9 / bytes_per_token(&b, r);

@@ -47,13 +47,14 @@ INLINE __m256 exp_lanes(__m256 x)
     p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(EXP_P4));
     p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(EXP_P5));
     p = _mm256_add_ps(_mm256_fmadd_ps(p, _mm256_mul_ps(r, r), r), _mm256_set1_ps(1.0f));
-    __m256i bits = _mm256_add_epi32(_mm256_castps_si256(p),
-                                    _mm256_slli_epi32(_mm256_castps_si256(t), 23));
+    __m256i bits =
+        _mm256_add_epi32(_mm256_castps_si256(p), _mm256_slli_epi32(_mm256_castps_si256(t), 23));
     __m256 seen = _mm256_cmp_ps(x, _mm256_set1_ps(EXP_MIN), _CMP_GE_OQ);
     return _mm256_and_ps(_mm256_castsi256_ps(bits), seen);
 }
 
-/* 32 values: positions of a score, dimensions, a block of activations. Named and not an array: they live in registers. */
+/* 32 values: positions of a score, dimensions, a block of activations. Named and not an array: they
+ * live in registers. */
 struct four {
     __m256 a, b, c, d;
 };

@@ -26,7 +26,7 @@ static unsigned saved_state(void)
 #ifdef HAVE_AVX2
 static bool has_avx2(void)
 {
-    const unsigned ymm = 0x6;    /* SSE and AVX state */
+    const unsigned ymm = 0x6; /* SSE and AVX state */
     unsigned a, b, c, d;
 
     if ((saved_state() & ymm) != ymm || !__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_FMA) ||
@@ -39,7 +39,7 @@ static bool has_avx2(void)
 #ifdef HAVE_AVX512
 static bool has_avx512(void)
 {
-    const unsigned zmm = 0xE6;   /* and opmasks, and both halves of the ZMM file */
+    const unsigned zmm = 0xE6; /* and opmasks, and both halves of the ZMM file */
     const unsigned need = bit_AVX512F | bit_AVX512BW | bit_AVX512VL;
     unsigned a, b, c, d;
 
@@ -53,6 +53,14 @@ static bool has_scalar(void)
 {
     return true;
 }
+
+#if defined(HAVE_AVX512)
+#define NAMES "avx512, avx2, scalar"
+#elif defined(HAVE_AVX2)
+#define NAMES "avx2, scalar"
+#else
+#define NAMES "scalar"
+#endif
 
 /* Best first. */
 static const struct {
@@ -79,18 +87,12 @@ const struct kernels *kernels_choose(struct error *err)
         if (sets[i].is_borne())
             return sets[i].kernels;
         if (!any) {
-            error_set(err, "FADER_KERNELS=%s: this computer does not have these instructions", wanted);
+            error_set(err, "FADER_KERNELS=%s: this computer does not have these instructions",
+                      wanted);
             return NULL;
         }
     }
-    error_set(err, "FADER_KERNELS=%s: not one of the kernel sets of this build: "
-#ifdef HAVE_AVX512
-              "avx512, "
-#endif
-#ifdef HAVE_AVX2
-              "avx2, "
-#endif
-              "scalar", wanted);
+    error_set(err, "FADER_KERNELS=%s: not one of the kernel sets of this build: " NAMES, wanted);
     return NULL;
 }
 

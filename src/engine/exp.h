@@ -1,5 +1,5 @@
-/* exp(x) for kernels: the same bits in every kernel set, relative error below 2e-7. The polynomial is
- * that of Cephes' expf (S. Moshier); its vector twin stands in kernels_avx2.c. */
+/* exp(x) for kernels: the same bits in every kernel set, relative error below 2e-7. The polynomial
+ * is that of Cephes' expf (S. Moshier); its vector twin stands in kernels_avx2.c. */
 #ifndef FADER_ENGINE_EXP_H
 #define FADER_ENGINE_EXP_H
 
@@ -7,8 +7,8 @@
 
 #include "engine/quant.h"
 
-#define EXP_MIN    (-86.0f) /* below it the result is 0 */
-#define EXP_MAX    88.0f    /* above it that of 88 */
+#define EXP_MIN    (-86.0f)  /* below it the result is 0 */
+#define EXP_MAX    88.0f     /* above it that of 88 */
 #define EXP_MAGIC  0x1.8p23f /* added and taken away: rounds to a whole number */
 #define EXP_LOG2E  1.44269504088896341f
 #define EXP_LN2_HI 0.693359375f

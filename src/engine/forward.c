@@ -4,14 +4,15 @@
 
 #include <string.h>
 
-/* ---- normalisation ---------------------------------------------------------------------------- */
+/* ---- normalisation ----------------------------------------------------------------------------
+ */
 
 /* Row t of the stream, normalised, becomes token t - first of n in `act`. */
-static void normalise(const struct step *s, const float *weight, const struct act *act, size_t first,
-                      size_t n, size_t t, bool codes, bool floats)
+static void normalise(const struct step *s, const float *weight, const struct act *act,
+                      size_t first, size_t n, size_t t, bool codes, bool floats)
 {
-    s->k->rms_norm(s->l->x + t * s->l->width, weight, (size_t)s->m->info.n_embd, s->m->hparams.norm_eps,
-                   s->s->row);
+    s->k->rms_norm(s->l->x + t * s->l->width, weight, (size_t)s->m->info.n_embd,
+                   s->m->hparams.norm_eps, s->s->row);
     act_set(act, s->k, n, t - first, s->s->row, codes, floats);
 }
 
@@ -25,8 +26,8 @@ static void wants(const struct matmul *list, size_t n_list, bool *codes, bool *f
     }
 }
 
-/* Normalises rows first .. end - 1, and opens the phase of `n_tasks` that reads them. A single row is
- * done by every worker for itself, which saves a barrier. */
+/* Normalises rows first .. end - 1, and opens the phase of `n_tasks` that reads them. A single row
+ * is done by every worker for itself, which saves a barrier. */
 static bool normalise_phase(const struct step *s, const float *weight, size_t first, size_t end,
                             bool codes, bool floats, size_t n_tasks, struct act *act)
 {
@@ -48,7 +49,8 @@ static bool normalise_phase(const struct step *s, const float *weight, size_t fi
     return worker_phase(s->w, n_tasks);
 }
 
-/* ---- one layer -------------------------------------------------------------------------------- */
+/* ---- one layer --------------------------------------------------------------------------------
+ */
 
 /* Q for rows first .. n - 1, K and V for all. */
 static bool run_qkv(const struct step *s, const struct loaded_layer *y, size_t first)
@@ -57,9 +59,23 @@ static bool run_qkv(const struct step *s, const struct loaded_layer *y, size_t f
     size_t n = s->p->n, task;
     struct act all, some;
     struct matmul list[3] = {
-        {.matrix = &y->k, .act = &all, .n = n, .out = l->k, .stride = l->kv_width, .bias = y->k_bias},
-        {.matrix = &y->v, .act = &all, .n = n, .out = l->v, .stride = l->kv_width, .bias = y->v_bias},
-        {.matrix = &y->q, .act = &all, .n = n - first, .out = l->q, .stride = l->attn_width,
+        {.matrix = &y->k,
+         .act = &all,
+         .n = n,
+         .out = l->k,
+         .stride = l->kv_width,
+         .bias = y->k_bias},
+        {.matrix = &y->v,
+         .act = &all,
+         .n = n,
+         .out = l->v,
+         .stride = l->kv_width,
+         .bias = y->v_bias},
+        {.matrix = &y->q,
+         .act = &all,
+         .n = n - first,
+         .out = l->q,
+         .stride = l->attn_width,
          .bias = y->q_bias},
     };
     size_t count = first < n ? 3 : 2;
@@ -87,7 +103,8 @@ static void set_attn(const struct step *s, const struct loaded_layer *y, const s
     act_set(act, s->k, n, t, row, !floats, floats);
 }
 
-/* Attention of rows first .. n - 1, and opens the phase of `n_tasks` that reads the result in *act. */
+/* Attention of rows first .. n - 1, and opens the phase of `n_tasks` that reads the result in *act.
+ */
 static bool run_attention(const struct step *s, const struct loaded_layer *y, size_t layer,
                           size_t first, size_t n_tasks, struct act *act)
 {
@@ -141,8 +158,13 @@ static bool run_ff(const struct step *s, const struct loaded_layer *y, size_t fi
     size_t n = s->p->n - first, task;
     struct act act;
     struct matmul gates[2] = {{.matrix = &y->gate}, {.matrix = &y->up}};
-    struct matmul down = {.matrix = &y->down, .act = &l->ff, .n = n, .out = l->x + first * l->width,
-                          .stride = l->width, .bias = y->down_bias, .add = true};
+    struct matmul down = {.matrix = &y->down,
+                          .act = &l->ff,
+                          .n = n,
+                          .out = l->x + first * l->width,
+                          .stride = l->width,
+                          .bias = y->down_bias,
+                          .add = true};
     bool codes, floats;
 
     wants(gates, 2, &codes, &floats);
@@ -164,11 +186,15 @@ static bool run_layer(const struct step *s, size_t layer)
     bool last = layer + 1 == (size_t)s->m->info.n_layer;
     size_t first = last ? s->p->wanted : 0, n = s->p->n - first, task;
     struct act act;
-    struct matmul out = {.matrix = &y->out, .act = &act, .n = n, .out = l->x + first * l->width,
-                         .stride = l->width, .bias = y->out_bias, .add = true};
+    struct matmul out = {.matrix = &y->out,
+                         .act = &act,
+                         .n = n,
+                         .out = l->x + first * l->width,
+                         .stride = l->width,
+                         .bias = y->out_bias,
+                         .add = true};
 
-    if (!run_qkv(s, y, first) ||
-        !run_attention(s, y, layer, first, matmul_tasks(l, &out, 1), &act))
+    if (!run_qkv(s, y, first) || !run_attention(s, y, layer, first, matmul_tasks(l, &out, 1), &act))
         return false;
     if (n == 0)
         return true;
@@ -177,7 +203,8 @@ static bool run_layer(const struct step *s, size_t layer)
     return run_ff(s, y, first);
 }
 
-/* ---- jobs ------------------------------------------------------------------------------------- */
+/* ---- jobs -------------------------------------------------------------------------------------
+ */
 
 static struct step step_of(const struct pass *p, struct worker *w)
 {

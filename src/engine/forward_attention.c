@@ -1,6 +1,6 @@
-/* Attention. Positions are taken in segments of SEGMENT, at absolute places; within one the running softmax goes
- * block by block, then the segments are joined in order. A decode shares (token, KV head, segment)
- * out to the workers, a prefill (some tokens, KV head); the sums are the same. */
+/* Attention. Positions are taken in segments of SEGMENT, at absolute places; within one the running
+ * softmax goes block by block, then the segments are joined in order. A decode shares (token, KV
+ * head, segment) out to the workers, a prefill (some tokens, KV head); the sums are the same. */
 #include "config.h"
 
 #include "engine/forward_impl.h"
@@ -8,7 +8,11 @@
 #include <math.h>
 #include <string.h>
 
-enum { POSITIONS = KERNEL_POSITIONS, SEGMENT_BLOCKS = SEGMENT / KERNEL_POSITIONS, STORE_TOKENS = 16 };
+enum {
+    POSITIONS = KERNEL_POSITIONS,
+    SEGMENT_BLOCKS = SEGMENT / KERNEL_POSITIONS,
+    STORE_TOKENS = 16
+};
 
 /* Running softmax of some queries. */
 struct sums {
@@ -55,10 +59,12 @@ static void take_queries(const struct step *s, const float *row, size_t kv_head,
     }
 }
 
-/* Puts K (turned) and V of one token and head into the cache. Uses the scratch of a widened block. */
+/* Puts K (turned) and V of one token and head into the cache. Uses the scratch of a widened block.
+ */
 static void store_token(const struct step *s, size_t layer, size_t head, size_t token)
 {
-    size_t head_dim = (size_t)s->m->info.head_dim, dim = s->l->dim, position = position_of(s->p, token);
+    size_t head_dim = (size_t)s->m->info.head_dim, dim = s->l->dim,
+           position = position_of(s->p, token);
     float *k = s->s->kv, *v = s->s->kv + dim;
     size_t at = token * s->l->kv_width + head * head_dim;
 
@@ -84,8 +90,8 @@ void store_run(const struct step *s, size_t layer, size_t task)
 
 /* ---- one segment ----------------------------------------------------------------------------- */
 
-/* Sums segment number `segment` for queries first .. n - 1 of the scratch; query i belongs to the token at
- * position + i / group. The sums begin anew. */
+/* Sums segment number `segment` for queries first .. n - 1 of the scratch; query i belongs to the
+ * token at position + i / group. The sums begin anew. */
 static void sum_segment(const struct step *s, const struct kv_table *table, size_t layer,
                         size_t head, size_t segment, size_t position, size_t n,
                         const struct sums *to)
@@ -129,7 +135,8 @@ static void finish_heads(const struct step *s, const struct sums *from, size_t k
     }
 }
 
-/* ---- one token a session ---------------------------------------------------------------------- */
+/* ---- one token a session ----------------------------------------------------------------------
+ */
 
 static size_t most_segments(const struct pass *p, size_t first)
 {
@@ -154,11 +161,14 @@ size_t lane_parts(const struct pass *p, size_t first)
     return lane_tasks(p, first) * l->group * (l->dim + 2);
 }
 
-/* Where the sums of one task are kept. Lanes run fastest: those that share blocks read them one after the other. */
-static struct sums part(const struct step *s, size_t first, size_t token, size_t head, size_t segment)
+/* Where the sums of one task are kept. Lanes run fastest: those that share blocks read them one
+ * after the other. */
+static struct sums part(const struct step *s, size_t first, size_t token, size_t head,
+                        size_t segment)
 {
     size_t n = s->p->n - first, most = most_segments(s->p, first), group = s->l->group;
-    float *at = s->l->parts + ((head * most + segment) * n + token - first) * group * (s->l->dim + 2);
+    float *at =
+        s->l->parts + ((head * most + segment) * n + token - first) * group * (s->l->dim + 2);
 
     return (struct sums){at, at + group, at + 2 * group};
 }
@@ -198,7 +208,8 @@ void lane_join(const struct step *s, size_t first, size_t token, float *row)
     }
 }
 
-/* ---- many tokens of one session ---------------------------------------------------------------- */
+/* ---- many tokens of one session ----------------------------------------------------------------
+ */
 
 size_t tile_tasks(const struct pass *p)
 {

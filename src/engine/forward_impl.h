@@ -21,11 +21,11 @@ struct step {
 struct matmul {
     const struct matrix *matrix;
     const struct act *act;
-    size_t n;                    /* tokens; 0: nothing to do */
+    size_t n; /* tokens; 0: nothing to do */
     float *out;
     size_t stride;
-    float *const *rows;          /* instead of out: where each token's row goes; or NULL */
-    const float *bias;           /* or NULL */
+    float *const *rows; /* instead of out: where each token's row goes; or NULL */
+    const float *bias;  /* or NULL */
     bool add;
 };
 
@@ -39,9 +39,9 @@ void ff_run(const struct step *s, const struct loaded_layer *layer, const struct
 
 /* ---- forward_attention.c --------------------------------------------------------------------- */
 
-/* For a pass whose tokens are sessions of their own (or its single last token): tasks of one token, KV head
- * and segment, which also store K and V unless `written`; then attention_join makes a row of it. Token t of the
- * pass is row t - first of q and attn. */
+/* For a pass whose tokens are sessions of their own (or its single last token): tasks of one token,
+ * KV head and segment, which also store K and V unless `written`; then attention_join makes a row
+ * of it. Token t of the pass is row t - first of q and attn. */
 size_t lane_tasks(const struct pass *p, size_t first);
 void lane_run(const struct step *s, size_t layer, size_t first, bool written, size_t task);
 void lane_join(const struct step *s, size_t first, size_t token, float *row);

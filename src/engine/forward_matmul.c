@@ -7,10 +7,11 @@
 enum {
     LANES = KERNEL_LANES,
     ROWS = TASK_GROUPS * KERNEL_LANES,
-    TASK_PANELS = 4              /* panels of one task: long enough to pay, short enough to share out */
+    TASK_PANELS = 4 /* panels of one task: long enough to pay, short enough to share out */
 };
 
-_Static_assert((int)ROWS == (int)KERNEL_BLOCK, "a task makes whole blocks of the next matrix's input");
+_Static_assert((int)ROWS == (int)KERNEL_BLOCK,
+               "a task makes whole blocks of the next matrix's input");
 
 /* Results of a task for one panel, as kernels leave them: [groups][tokens][8]. */
 struct tile {
@@ -114,9 +115,11 @@ size_t ff_tasks(const struct loaded *l, const struct loaded_layer *layer, size_t
     return row_blocks(&layer->gate) * spans(l, n);
 }
 
-/* Each 32 rows of the result are one block of columns for `down`: they become codes here and now. */
-static void store_ff(const struct step *s, const struct loaded_layer *layer, const struct tile *tile,
-                     const struct task_range *r, size_t panel, size_t n, size_t n_all)
+/* Each 32 rows of the result are one block of columns for `down`: they become codes here and now.
+ */
+static void store_ff(const struct step *s, const struct loaded_layer *layer,
+                     const struct tile *tile, const struct task_range *r, size_t panel, size_t n,
+                     size_t n_all)
 {
     const struct act *ff = &s->l->ff;
     bool floats = matrix_reads_floats(&layer->down);

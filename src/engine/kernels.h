@@ -1,4 +1,5 @@
-/* Kernels: the inner loops of the forward pass, once as portable C (the truth) and once per instruction set.
+/* Kernels: the inner loops of the forward pass, once as portable C (the truth) and once per
+ * instruction set.
  *
  * Every set computes the same bits. That holds because each operation is defined down to its order:
  *   - vectors are KERNEL_LANES floats; where a sum crosses lanes, it is that of lane_sum in
@@ -7,11 +8,12 @@
  *   - floats are accumulated per lane, in ascending order of blocks, columns or positions, by fused
  *     multiply-adds that are written out (fmaf, vfmadd): the compiler contracts nothing by itself;
  *   - exp is our own polynomial; there is no libm but the correctly rounded sqrt and fmaf.
- * Lane = row (of a matrix), = position (of a score), = dimension (of a value), so a result never depends on
- * how many rows, tokens or queries are computed beside it.
+ * Lane = row (of a matrix), = position (of a score), = dimension (of a value), so a result never
+ * depends on how many rows, tokens or queries are computed beside it.
  *
  * Weights come repacked (repack.h) in groups of 8 interleaved rows; activations in panels of up
- * to KERNEL_PANEL tokens. Nothing here needs a scalar tail: what is narrower than a vector is padded with zeros. */
+ * to KERNEL_PANEL tokens. Nothing here needs a scalar tail: what is narrower than a vector is
+ * padded with zeros. */
 #ifndef FADER_ENGINE_KERNELS_H
 #define FADER_ENGINE_KERNELS_H
 
@@ -22,45 +24,45 @@
 #include "base/error.h"
 
 enum {
-    KERNEL_LANES = 8,            /* rows of a group */
-    KERNEL_BLOCK = 32,           /* columns that share an activation scale */
-    KERNEL_PANEL = 32,           /* most tokens in a panel */
-    KERNEL_POSITIONS = 32        /* positions in a block of the KV cache */
+    KERNEL_LANES = 8,     /* rows of a group */
+    KERNEL_BLOCK = 32,    /* columns that share an activation scale */
+    KERNEL_PANEL = 32,    /* most tokens in a panel */
+    KERNEL_POSITIONS = 32 /* positions in a block of the KV cache */
 };
 
 /* How the weights of a matrix are stored after repacking; per group of 8 rows, block after block:
- *   Q4_1  8 f16 d, 8 f16 m, then 128 bytes: 32-bit word r of vector j (0 - 3) holds columns 4j .. 4j+3
- *         of row r in its low nibbles, 16+4j .. 16+4j+3 in its high nibbles
+ *   Q4_1  8 f16 d, 8 f16 m, then 128 bytes: 32-bit word r of vector j (0 - 3) holds columns
+ *         4j .. 4j+3 of row r in its low nibbles, 16+4j .. 16+4j+3 in its high nibbles
  *   Q4_0  the same without m (it is -8 d)
  *   Q8_0  8 f16 d, then 256 bytes: word r of vector j (0 - 7) holds columns 4j .. 4j+3 of row r
  *   F16, BF16, F32: column after column, 8 rows each */
 enum pack { PACK_Q4_0, PACK_Q4_1, PACK_Q8_0, PACK_F16, PACK_BF16, PACK_F32, PACK_COUNT };
 
-struct act_scale {               /* of one token in one block of 32 columns */
-    float d;                     /* x is about d * q */
-    float sum;                   /* d * isum */
-    int32_t isum;                /* sum of the 32 codes */
+struct act_scale { /* of one token in one block of 32 columns */
+    float d;       /* x is about d * q */
+    float sum;     /* d * isum */
+    int32_t isum;  /* sum of the 32 codes */
 };
 
-struct panel {                   /* activations of n tokens, cols columns (a multiple of 32) */
+struct panel { /* activations of n tokens, cols columns (a multiple of 32) */
     size_t n, cols;
-    const int8_t *q;             /* [cols / 32][n][32]; integer weights read these ... */
+    const int8_t *q;               /* [cols / 32][n][32]; integer weights read these ... */
     const struct act_scale *scale; /* [cols / 32][n] */
-    const float *f32;            /* [n][cols]: ... and float weights this */
+    const float *f32;              /* [n][cols]: ... and float weights this */
 };
 
-/* One block of the KV cache, seen by some queries of one KV head. Updates the running softmax of each query:
- * m the largest score, l the sum of exp(score - m), o the sum of exp(score - m) * V. */
+/* One block of the KV cache, seen by some queries of one KV head. Updates the running softmax of
+ * each query: m the largest score, l the sum of exp(score - m), o the sum of exp(score - m) * V. */
 struct attend {
-    const void *k;               /* [dim][KERNEL_POSITIONS] */
-    const void *v;               /* [KERNEL_POSITIONS][dim] */
-    const void *next;            /* what will be wanted after k and v (as long as both): a hint, or NULL */
-    size_t dim;                  /* of a head, a multiple of KERNEL_LANES */
-    size_t n;                    /* queries */
-    const float *q;              /* [n][dim], scaled */
-    const uint8_t *visible;      /* [n]: how many positions each sees, 1 - KERNEL_POSITIONS */
-    float *m, *l;                /* [n]; -INFINITY and 0 to begin with */
-    float *o;                    /* [n][dim]; 0 to begin with */
+    const void *k;    /* [dim][KERNEL_POSITIONS] */
+    const void *v;    /* [KERNEL_POSITIONS][dim] */
+    const void *next; /* what will be wanted after k and v (as long as both): a hint, or NULL */
+    size_t dim;       /* of a head, a multiple of KERNEL_LANES */
+    size_t n;         /* queries */
+    const float *q;   /* [n][dim], scaled */
+    const uint8_t *visible; /* [n]: how many positions each sees, 1 - KERNEL_POSITIONS */
+    float *m, *l;           /* [n]; -INFINITY and 0 to begin with */
+    float *o;               /* [n][dim]; 0 to begin with */
 };
 
 struct kernels {
@@ -77,14 +79,15 @@ struct kernels {
     void (*quantize)(const float *x, size_t n_blocks, size_t stride, int8_t *q,
                      struct act_scale *scale);
 
-    void (*silu_mul)(float *gate, const float *up, size_t n);  /* gate = silu(gate) * up */
-    void (*add)(float *x, const float *y, size_t n);           /* x += y */
+    void (*silu_mul)(float *gate, const float *up, size_t n); /* gate = silu(gate) * up */
+    void (*add)(float *x, const float *y, size_t n);          /* x += y */
 
-    /* x [dim] turned in place: x = x * cos + partner(x) * sin, where the partner is the neighbour, or, with
-     * `halves`, the value dim / 2 away; cos and sin [dim], the sign of the rotation is in sin. */
+    /* x [dim] turned in place: x = x * cos + partner(x) * sin, where the partner is the neighbour,
+     * or, with `halves`, the value dim / 2 away; cos and sin [dim], the sign of the rotation is in
+     * sin. */
     void (*rope)(float *x, const float *cos, const float *sin, size_t dim, bool halves);
 
-    void (*attend_f16)(const struct attend *a);                /* k and v are halves */
+    void (*attend_f16)(const struct attend *a); /* k and v are halves */
     void (*attend_f32)(const struct attend *a);
 
     /* Joins a later run of positions (m2, l2, o2) to an earlier one. */
@@ -106,8 +109,8 @@ extern const struct kernels kernels_avx2;
 extern const struct kernels kernels_avx512;
 #endif
 
-/* The set for this machine: the best that CPU and system bear, or the one named by FADER_KERNELS. NULL with
- * `err` when that one is unknown, not built in or not borne. */
+/* The set for this machine: the best that CPU and system bear, or the one named by FADER_KERNELS.
+ * NULL with `err` when that one is unknown, not built in or not borne. */
 const struct kernels *kernels_choose(struct error *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* Kernels for AVX2, FMA and F16C: matrices, and the table. Each does what its twin in kernels_scalar.c
- * does, in the same order. */
+/* Kernels for AVX2, FMA and F16C: matrices, and the table. Each does what its twin in
+ * kernels_scalar.c does, in the same order. */
 #include "config.h"
 
 #include "engine/kernels_avx2.h"
@@ -8,12 +8,12 @@
 
 #include "engine/avx2_lanes.h"
 
-enum { PREFETCH = 512 };          /* bytes ahead; measured best on the machines at hand */
+enum { PREFETCH = 512 }; /* bytes ahead; measured best on the machines at hand */
 
 /* ---- matrices of codes ---------------------------------------------------------------------- */
 
-/* A block of 8 rows x 32 columns, unpacked: word r of w[j] holds columns 4j .. 4j+3 of row r. Loops over it
- * are written out: it must live in registers. */
+/* A block of 8 rows x 32 columns, unpacked: word r of w[j] holds columns 4j .. 4j+3 of row r. Loops
+ * over it are written out: it must live in registers. */
 struct tile {
     __m256i w0, w1, w2, w3, w4, w5, w6, w7;
     __m256 d, m;
@@ -42,9 +42,16 @@ INLINE struct tile unpack_q4(const uint8_t *p, bool has_min)
     p += has_min ? 32 : 16;
     __m256i a = load_codes(p), b = load_codes(p + 32), c = load_codes(p + 64);
     __m256i e = load_codes(p + 96);
-    return (struct tile){low_nibbles(a),  low_nibbles(b),  low_nibbles(c),  low_nibbles(e),
-                         high_nibbles(a), high_nibbles(b), high_nibbles(c), high_nibbles(e),
-                         d,               m};
+    return (struct tile){low_nibbles(a),
+                         low_nibbles(b),
+                         low_nibbles(c),
+                         low_nibbles(e),
+                         high_nibbles(a),
+                         high_nibbles(b),
+                         high_nibbles(c),
+                         high_nibbles(e),
+                         d,
+                         m};
 }
 
 INLINE struct tile unpack_q8(const uint8_t *p)
@@ -80,7 +87,8 @@ INLINE __m256i dot_q4(const struct tile *t, const int8_t *q)
     return _mm256_madd_epi16(_mm256_add_epi16(a, b), _mm256_set1_epi16(1));
 }
 
-/* maddubs wants one side unsigned: the weight's sign goes over to the activation. Twice 128 * 127 fit. */
+/* maddubs wants one side unsigned: the weight's sign goes over to the activation. Twice 128 * 127
+ * fit. */
 INLINE __m256i dot_q8_words(__m256i w, const int8_t *q)
 {
     __m256i x = _mm256_sign_epi8(broadcast4(q), w);
@@ -260,9 +268,12 @@ void avx2_matmul_f32(const uint8_t *groups, size_t n_groups, const struct panel 
 
 const struct kernels kernels_avx2 = {
     .name = "avx2",
-    .matmul = {[PACK_Q4_0] = avx2_matmul_q4_0, [PACK_Q4_1] = avx2_matmul_q4_1,
-               [PACK_Q8_0] = avx2_matmul_q8_0, [PACK_F16] = avx2_matmul_f16,
-               [PACK_BF16] = avx2_matmul_bf16, [PACK_F32] = avx2_matmul_f32},
+    .matmul = {[PACK_Q4_0] = avx2_matmul_q4_0,
+               [PACK_Q4_1] = avx2_matmul_q4_1,
+               [PACK_Q8_0] = avx2_matmul_q8_0,
+               [PACK_F16] = avx2_matmul_f16,
+               [PACK_BF16] = avx2_matmul_bf16,
+               [PACK_F32] = avx2_matmul_f32},
     .rms_norm = avx2_rms_norm,
     .quantize = avx2_quantize,
     .silu_mul = avx2_silu_mul,

@@ -7,7 +7,7 @@
 
 #include "engine/avx2_lanes.h"
 
-enum { TOGETHER = 3 };           /* queries that share the loads of K and V: 12 accumulators */
+enum { TOGETHER = 3 }; /* queries that share the loads of K and V: 12 accumulators */
 
 INLINE __m256 load_cache(const void *values, size_t i, bool half)
 {
@@ -21,15 +21,16 @@ INLINE struct four scale_four(struct four v, __m256 by)
                          _mm256_mul_ps(v.d, by)};
 }
 
-/* A block is too short for the hardware to learn its way: fetch the next one's while this one's is used, line for
- * line (halves only). `at` in bytes. */
+/* A block is too short for the hardware to learn its way: fetch the next one's while this one's is
+ * used, line for line (halves only). `at` in bytes. */
 INLINE void prefetch(const struct attend *a, size_t at)
 {
     if (a->next != NULL)
         _mm_prefetch((const char *)a->next + at, _MM_HINT_T0);
 }
 
-/* Adds x_i times the 32 values at `i` to each of the n sums, vector by vector: 16 registers suffice. */
+/* Adds x_i times the 32 values at `i` to each of the n sums, vector by vector: 16 registers
+ * suffice. */
 INLINE void add_four(struct four *s0, struct four *s1, struct four *s2, size_t n, __m256 x0,
                      __m256 x1, __m256 x2, const void *values, size_t i, bool half)
 {
@@ -95,7 +96,8 @@ INLINE float softmax_step(float score[KERNEL_POSITIONS], size_t visible, float *
 
     if (visible < KERNEL_POSITIONS)
         v = mask_four(v, visible);
-    largest = _mm256_max_ps(v.d, _mm256_max_ps(v.c, _mm256_max_ps(v.b, _mm256_max_ps(v.a, largest))));
+    largest =
+        _mm256_max_ps(v.d, _mm256_max_ps(v.c, _mm256_max_ps(v.b, _mm256_max_ps(v.a, largest))));
     float top = lane_max(largest);
     __m256 by = _mm256_set1_ps(top);
     v.a = exp_lanes(_mm256_sub_ps(v.a, by));
@@ -103,8 +105,7 @@ INLINE float softmax_step(float score[KERNEL_POSITIONS], size_t visible, float *
     v.c = exp_lanes(_mm256_sub_ps(v.c, by));
     v.d = exp_lanes(_mm256_sub_ps(v.d, by));
     store_four(score, v);
-    float correction = *m == top ? 1.0f
-                                 : _mm256_cvtss_f32(exp_lanes(_mm256_set1_ps(*m - top)));
+    float correction = *m == top ? 1.0f : _mm256_cvtss_f32(exp_lanes(_mm256_set1_ps(*m - top)));
     float sum = lane_sum(_mm256_add_ps(_mm256_add_ps(v.a, v.b), _mm256_add_ps(v.c, v.d)));
     *l = fmaf(*l, correction, sum);
     *m = top;
@@ -113,8 +114,7 @@ INLINE float softmax_step(float score[KERNEL_POSITIONS], size_t visible, float *
 
 /* Adds the weighted values of 32 dimensions from `d` on. */
 INLINE void add_values(const struct attend *a, size_t at, size_t n, bool half, size_t d,
-                       const float correction[TOGETHER],
-                       float weight[TOGETHER][KERNEL_POSITIONS])
+                       const float correction[TOGETHER], float weight[TOGETHER][KERNEL_POSITIONS])
 {
     float *o0 = a->o + at * a->dim + d, *o1 = n > 1 ? o0 + a->dim : o0;
     float *o2 = n > 2 ? o1 + a->dim : o0;
@@ -145,7 +145,8 @@ INLINE void add_values_narrow(const struct attend *a, size_t at, bool half, size
     __m256 sum = _mm256_mul_ps(_mm256_loadu_ps(o), _mm256_set1_ps(correction));
 
     for (size_t p = 0; p < KERNEL_POSITIONS; p++)
-        sum = _mm256_fmadd_ps(_mm256_set1_ps(weight[p]), load_cache(a->v, p * a->dim + d, half), sum);
+        sum =
+            _mm256_fmadd_ps(_mm256_set1_ps(weight[p]), load_cache(a->v, p * a->dim + d, half), sum);
     _mm256_storeu_ps(o, sum);
 }
 
@@ -191,7 +192,8 @@ void avx2_attend_f32(const struct attend *a)
 void avx2_merge(float *m, float *l, float *o, float m2, float l2, const float *o2, size_t dim)
 {
     float largest = m2 > *m ? m2 : *m;
-    __m256 c1 = exp_lanes(_mm256_set1_ps(*m - largest)), c2 = exp_lanes(_mm256_set1_ps(m2 - largest));
+    __m256 c1 = exp_lanes(_mm256_set1_ps(*m - largest)),
+           c2 = exp_lanes(_mm256_set1_ps(m2 - largest));
 
     *m = largest;
     *l = fmaf(l2, _mm256_cvtss_f32(c2), *l * _mm256_cvtss_f32(c1));

@@ -170,5 +170,6 @@ void avx2_expand_codes(const int8_t *codes, const uint16_t *scales, bool shared,
         _mm256_storeu_ps(dst + i, _mm256_mul_ps(_mm256_cvtepi32_ps(q), by));
     }
     if (i < n)
-        kernels_scalar.expand_codes(codes + i, shared ? scales : scales + i, shared, dst + i, n - i);
+        kernels_scalar.expand_codes(codes + i, shared ? scales : scales + i, shared, dst + i,
+                                    n - i);
 }

@@ -1,6 +1,6 @@
-/* Kernels for AVX-512 with VNNI: matrices of codes; all else is AVX2's. vpdpbusd adds four products of an
- * unsigned and a signed byte straight to 32 bits, so nothing has to be kept from overflowing. Two groups
- * of rows share a 512-bit register. */
+/* Kernels for AVX-512 with VNNI: matrices of codes; all else is AVX2's. vpdpbusd adds four products
+ * of an unsigned and a signed byte straight to 32 bits, so nothing has to be kept from overflowing.
+ * Two groups of rows share a 512-bit register. */
 #include "config.h"
 
 #include "engine/kernels_avx2.h"
@@ -12,7 +12,8 @@
 
 enum { LANES = KERNEL_LANES, BLOCK = KERNEL_BLOCK, PREFETCH = 512 };
 
-/* A block of 32 columns of two groups: word r of w<j> holds columns 4j .. 4j+3 of row r, unsigned. */
+/* A block of 32 columns of two groups: word r of w<j> holds columns 4j .. 4j+3 of row r, unsigned.
+ */
 struct tile {
     __m512i w0, w1, w2, w3, w4, w5, w6, w7;
     __m512 d, m;
@@ -23,7 +24,8 @@ INLINE __m512i load_codes(const uint8_t *p, const uint8_t *p2)
 {
     __m256i low = _mm256_loadu_si256((const __m256i *)p);
 
-    return _mm512_inserti64x4(_mm512_castsi256_si512(low), _mm256_loadu_si256((const __m256i *)p2), 1);
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low), _mm256_loadu_si256((const __m256i *)p2),
+                              1);
 }
 
 INLINE __m512 load_halves(const uint8_t *p, const uint8_t *p2)
@@ -54,9 +56,16 @@ INLINE struct tile unpack_q4(const uint8_t *p, const uint8_t *p2, bool has_min)
     p2 += head;
     __m512i a = load_codes(p, p2), b = load_codes(p + 32, p2 + 32);
     __m512i c = load_codes(p + 64, p2 + 64), e = load_codes(p + 96, p2 + 96);
-    return (struct tile){low_nibbles(a),  low_nibbles(b),  low_nibbles(c),  low_nibbles(e),
-                         high_nibbles(a), high_nibbles(b), high_nibbles(c), high_nibbles(e),
-                         d,               m};
+    return (struct tile){low_nibbles(a),
+                         low_nibbles(b),
+                         low_nibbles(c),
+                         low_nibbles(e),
+                         high_nibbles(a),
+                         high_nibbles(b),
+                         high_nibbles(c),
+                         high_nibbles(e),
+                         d,
+                         m};
 }
 
 /* Signed codes plus 128; what that adds to the sum is taken away in `accumulate`. */
@@ -69,11 +78,16 @@ INLINE struct tile unpack_q8(const uint8_t *p, const uint8_t *p2)
 {
     const uint8_t *w = p + 16, *v = p2 + 16;
 
-    return (struct tile){load_shifted(w, v),             load_shifted(w + 32, v + 32),
-                         load_shifted(w + 64, v + 64),   load_shifted(w + 96, v + 96),
-                         load_shifted(w + 128, v + 128), load_shifted(w + 160, v + 160),
-                         load_shifted(w + 192, v + 192), load_shifted(w + 224, v + 224),
-                         load_halves(p, p2),             _mm512_setzero_ps()};
+    return (struct tile){load_shifted(w, v),
+                         load_shifted(w + 32, v + 32),
+                         load_shifted(w + 64, v + 64),
+                         load_shifted(w + 96, v + 96),
+                         load_shifted(w + 128, v + 128),
+                         load_shifted(w + 160, v + 160),
+                         load_shifted(w + 192, v + 192),
+                         load_shifted(w + 224, v + 224),
+                         load_halves(p, p2),
+                         _mm512_setzero_ps()};
 }
 
 INLINE __m512i dot_words(__m512i sum, __m512i w, const int8_t *q)
@@ -135,7 +149,8 @@ INLINE void pair_times_panel(const uint8_t *group, size_t group_bytes, const str
     }
 }
 
-/* A single token has nothing to share a tile with, and an odd group no partner: those are AVX2's. */
+/* A single token has nothing to share a tile with, and an odd group no partner: those are AVX2's.
+ */
 INLINE void matmul_codes(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out,
                          enum pack pack, size_t bytes)
 {
@@ -164,8 +179,11 @@ static void matmul_q8_0(const uint8_t *groups, size_t n_groups, const struct pan
 
 const struct kernels kernels_avx512 = {
     .name = "avx512",
-    .matmul = {[PACK_Q4_0] = matmul_q4_0, [PACK_Q4_1] = matmul_q4_1, [PACK_Q8_0] = matmul_q8_0,
-               [PACK_F16] = avx2_matmul_f16, [PACK_BF16] = avx2_matmul_bf16,
+    .matmul = {[PACK_Q4_0] = matmul_q4_0,
+               [PACK_Q4_1] = matmul_q4_1,
+               [PACK_Q8_0] = matmul_q8_0,
+               [PACK_F16] = avx2_matmul_f16,
+               [PACK_BF16] = avx2_matmul_bf16,
                [PACK_F32] = avx2_matmul_f32},
     .rms_norm = avx2_rms_norm,
     .quantize = avx2_quantize,

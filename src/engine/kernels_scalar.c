@@ -70,8 +70,8 @@ static void matmul_codes(const uint8_t *groups, size_t n_groups, const struct pa
                 size_t t = i / LANES, r = i % LANES;
                 const int8_t *q = a->q + (b * a->n + t) * BLOCK;
                 const struct act_scale *s = &a->scale[b * a->n + t];
-                int32_t sum = pack == PACK_Q8_0 ? dot_q8(groups + head, r, q)
-                                                : dot_q4(groups + head, r, q);
+                int32_t sum =
+                    pack == PACK_Q8_0 ? dot_q8(groups + head, r, q) : dot_q4(groups + head, r, q);
                 float d = read_half(groups + 2 * r);
                 acc[i] = fmaf((float)sum, d * s->d, acc[i]);
                 if (pack == PACK_Q4_1)
@@ -167,7 +167,8 @@ static void rms_norm(const float *x, const float *weight, size_t n, float eps, f
         out[i] = x[i] * factor * weight[i];
 }
 
-/* To nearest, ties to even, for |x| < 2^22: the low bits of the sum are the integer. A NaN gives something. */
+/* To nearest, ties to even, for |x| < 2^22: the low bits of the sum are the integer. A NaN gives
+ * something. */
 static int8_t round_code(float x)
 {
     return (int8_t)(uint8_t)(quant_f32_bits(x + 0x1.8p23f) & 0xFF);
@@ -244,8 +245,8 @@ static void expand_codes(const int8_t *codes, const uint16_t *scales, bool share
 
 /* ---- attention ------------------------------------------------------------------------------ */
 
-/* Turns the scores of one query into weights exp(score - m), in place; positions beyond `visible` get exactly 0.
- * Returns what the sums so far are to be multiplied by. */
+/* Turns the scores of one query into weights exp(score - m), in place; positions beyond `visible`
+ * get exactly 0. Returns what the sums so far are to be multiplied by. */
 static float softmax_step(float score[POSITIONS], size_t visible, float *m, float *l)
 {
     float largest = *m, lanes[LANES];
@@ -309,8 +310,12 @@ static void merge(float *m, float *l, float *o, float m2, float l2, const float 
 
 const struct kernels kernels_scalar = {
     .name = "scalar",
-    .matmul = {[PACK_Q4_0] = matmul_q4_0, [PACK_Q4_1] = matmul_q4_1, [PACK_Q8_0] = matmul_q8_0,
-               [PACK_F16] = matmul_f16, [PACK_BF16] = matmul_bf16, [PACK_F32] = matmul_f32},
+    .matmul = {[PACK_Q4_0] = matmul_q4_0,
+               [PACK_Q4_1] = matmul_q4_1,
+               [PACK_Q8_0] = matmul_q8_0,
+               [PACK_F16] = matmul_f16,
+               [PACK_BF16] = matmul_bf16,
+               [PACK_F32] = matmul_f32},
     .rms_norm = rms_norm,
     .quantize = quantize,
     .silu_mul = silu_mul,

@@ -11,21 +11,21 @@
 
 enum {
     POSITIONS = KERNEL_POSITIONS,
-    SLAB_BYTES = 4 << 20,        /* blocks are mapped that many bytes at a time, or one by one */
-    SCALE_DIMS = 32,             /* dimensions that share a scale in q8_0 */
-    DIRECT_QUERIES = 8           /* up to so many, halves are widened on the fly, else once for all */
+    SLAB_BYTES = 4 << 20, /* blocks are mapped that many bytes at a time, or one by one */
+    SCALE_DIMS = 32,      /* dimensions that share a scale in q8_0 */
+    DIRECT_QUERIES = 8    /* up to so many, halves are widened on the fly, else once for all */
 };
 
 struct kv_slab {
     struct kv_slab *next;
     uint8_t *data;
-    size_t used;                 /* blocks handed out */
-    struct kv_block *blocks;     /* [per_slab] */
+    size_t used;             /* blocks handed out */
+    struct kv_block *blocks; /* [per_slab] */
 };
 
 struct kv_block {
     uint8_t *data;
-    int refs;                    /* 0: free */
+    int refs; /* 0: free */
     struct kv_slab *slab;
 };
 
@@ -52,8 +52,9 @@ struct kv_store *kv_store_new(size_t n_layer, size_t n_kv_head, size_t head_dim,
     s->head_dim = head_dim;
     s->dim = kv_dim(head_dim);
     s->type = type;
-    s->head_bytes = type == CACHE_F16 ? 2 * POSITIONS * s->dim * sizeof(uint16_t)
-                                      : 2 * POSITIONS * (s->dim + n_scales(s->dim) * sizeof(uint16_t));
+    s->head_bytes = type == CACHE_F16
+                        ? 2 * POSITIONS * s->dim * sizeof(uint16_t)
+                        : 2 * POSITIONS * (s->dim + n_scales(s->dim) * sizeof(uint16_t));
     s->block_bytes = n_layer * n_kv_head * s->head_bytes;
     s->per_slab = s->block_bytes < SLAB_BYTES ? SLAB_BYTES / s->block_bytes : 1;
     return s;
@@ -188,7 +189,7 @@ bool kv_table_reserve(struct kv_table *t, size_t from, size_t to)
 /* ---- contents ------------------------------------------------------------------------------- */
 
 struct head_view {
-    uint8_t *k, *v;              /* halves or codes */
+    uint8_t *k, *v;                /* halves or codes */
     uint16_t *k_scales, *v_scales; /* q8_0 only */
 };
 

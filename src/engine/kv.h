@@ -1,15 +1,17 @@
-/* The KV cache: blocks of KERNEL_POSITIONS positions (all layers and heads), counted and copied on write.
+/* The KV cache: blocks of KERNEL_POSITIONS positions (all layers and heads), counted and copied on
+ * write.
  *
- * A kv_store hands out blocks of one shape; a kv_table maps the positions of one session to blocks. Tables share
- * blocks (kv_table_share) until one of them wants to write: kv_table_reserve then gives it a copy. One thread
- * at a time uses a store and its tables; between two reserves any thread may write different positions
- * and heads, or read those written before a barrier.
+ * A kv_store hands out blocks of one shape; a kv_table maps the positions of one session to blocks.
+ * Tables share blocks (kv_table_share) until one of them wants to write: kv_table_reserve then
+ * gives it a copy. One thread at a time uses a store and its tables; between two reserves any
+ * thread may write different positions and heads, or read those written before a barrier.
  *
- * Inside a block, per layer and KV head, for `dim` = head_dim rounded up to 8 (what is beyond stays 0):
- *   f16   K [dim][32], V [32][dim], halves
- *   q8_0  K codes [dim][32], V codes [32][dim], bytes; K scales [dim / 32][32], V scales [32][dim / 32], halves
- * K stands transposed, so that a vector is 8 positions of one dimension. What is read beyond the written
- * positions is finite, and gets weight 0.
+ * Inside a block, per layer and KV head, where `dim` is head_dim rounded up to 8 (the rest is 0):
+ *   f16   K [dim][32] and V [32][dim], halves
+ *   q8_0  K codes [dim][32] and V codes [32][dim], bytes; then their scales, halves:
+ *         [dim / 32][32] and [32][dim / 32]
+ * K stands transposed, so that a vector is 8 positions of one dimension. What is read beyond the
+ * written positions is finite, and gets weight 0.
  *
  * Life cycle: kv_store_new -> kv_table_init -> reserve, write, attend, truncate -> kv_table_done ->
  * kv_store_free. */
@@ -27,22 +29,22 @@ struct kv_store;
 struct kv_block;
 
 struct kv_table {
-    struct kv_store *store;      /* borrowed */
-    struct kv_block **blocks;    /* [n], owned references */
+    struct kv_store *store;   /* borrowed */
+    struct kv_block **blocks; /* [n], owned references */
     size_t n, cap;
 };
 
 struct kv_store *kv_store_new(size_t n_layer, size_t n_kv_head, size_t head_dim,
                               enum cache_type type);
-void kv_store_free(struct kv_store *store);                 /* every table must be done; NULL is fine */
+void kv_store_free(struct kv_store *store); /* every table must be done; NULL is fine */
 size_t kv_store_block_bytes(const struct kv_store *store);
 
 void kv_table_init(struct kv_table *t, struct kv_store *store);
 void kv_table_done(struct kv_table *t);
 void kv_table_share(struct kv_table *t, const struct kv_table *from); /* t is empty */
 
-/* Makes positions from .. to - 1 writable: new blocks where there are none, copies of shared ones. False
- * when memory lacks; the table is then as good as before. */
+/* Makes positions from .. to - 1 writable: new blocks where there are none, copies of shared ones.
+ * False when memory lacks; the table is then as good as before. */
 bool kv_table_reserve(struct kv_table *t, size_t from, size_t to);
 void kv_table_truncate(struct kv_table *t, size_t length);
 
@@ -50,7 +52,8 @@ void kv_table_truncate(struct kv_table *t, size_t length);
 void kv_write(const struct kv_table *t, const struct kernels *kernels, size_t layer, size_t head,
               size_t position, const float *k, const float *v);
 
-/* Runs `a` (all but k, v and dim filled in) over block number `block`. `scratch`: kv_scratch_floats. */
+/* Runs `a` (all but k, v and dim filled in) over block number `block`. `scratch`:
+ * kv_scratch_floats. */
 void kv_attend(const struct kv_table *t, const struct kernels *kernels, size_t layer, size_t head,
                size_t block, struct attend *a, float *scratch);
 size_t kv_scratch_floats(size_t head_dim);

@@ -8,7 +8,8 @@
 
 #include "base/mem.h"
 
-/* Tensors are aligned so that no group starts in the middle of a cache line more often than it must. */
+/* Tensors are aligned so that no group starts in the middle of a cache line more often than it
+ * must. */
 enum { ALIGN = 64, PREFETCH_PAST_END = 4096 };
 
 static size_t pad32(size_t n)
@@ -42,9 +43,10 @@ static bool init_matrices(struct model *m, struct error *err)
         const struct model_layer *from = &m->layers[i];
         struct loaded_layer *y = &l->layers[i];
         if (!matrix_init(&y->q, from->attn_q, err) || !matrix_init(&y->k, from->attn_k, err) ||
-            !matrix_init(&y->v, from->attn_v, err) || !matrix_init(&y->out, from->attn_output, err) ||
-            !matrix_init(&y->gate, from->ffn_gate, err) || !matrix_init(&y->up, from->ffn_up, err) ||
-            !matrix_init(&y->down, from->ffn_down, err))
+            !matrix_init(&y->v, from->attn_v, err) ||
+            !matrix_init(&y->out, from->attn_output, err) ||
+            !matrix_init(&y->gate, from->ffn_gate, err) ||
+            !matrix_init(&y->up, from->ffn_up, err) || !matrix_init(&y->down, from->ffn_down, err))
             return false;
     }
     return matrix_init(&l->embd, m->token_embd, err) && matrix_init(&l->head, m->output, err);
@@ -102,7 +104,7 @@ static void load_vectors(struct model *m)
 struct repack_job {
     struct model *m;
     const struct model_load_options *options;
-    struct matrix **matrices;    /* [n] */
+    struct matrix **matrices; /* [n] */
     size_t n, cap;
     size_t bytes, done;
 };
@@ -117,7 +119,8 @@ static void plan_matrix(void *ctx, struct matrix *m)
     job->bytes += (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* All workers, matrix by matrix; what has been read of the map is given back as soon as all are past it. */
+/* All workers, matrix by matrix; what has been read of the map is given back as soon as all are
+ * past it. */
 static void repack(void *ctx, struct worker *w)
 {
     struct repack_job *job = ctx;

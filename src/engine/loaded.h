@@ -1,5 +1,5 @@
-/* What model_load adds to a model: repacked weights, the compute pool, and the buffers of the forward pass, which
- * all sessions share (one of them runs at a time). */
+/* What model_load adds to a model: repacked weights, the compute pool, and the buffers of the
+ * forward pass, which all sessions share (one of them runs at a time). */
 #ifndef FADER_ENGINE_LOADED_H
 #define FADER_ENGINE_LOADED_H
 
@@ -14,14 +14,15 @@
 #include "engine/repack.h"
 
 struct loaded_layer {
-    float *attn_norm, *ffn_norm;                     /* [n_embd], padded as all vectors here */
+    float *attn_norm, *ffn_norm; /* [n_embd], padded as all vectors here */
     struct matrix q, k, v, out, gate, up, down;
     float *q_bias, *k_bias, *v_bias, *out_bias, *gate_bias, *up_bias, *down_bias; /* or NULL */
 };
 
-/* Activations of a batch in the form that matmul reads: panels of KERNEL_PANEL tokens, end to end. */
+/* Activations of a batch in the form that matmul reads: panels of KERNEL_PANEL tokens, end to end.
+ */
 struct act {
-    size_t cols;                                     /* padded to 32 */
+    size_t cols; /* padded to 32 */
     int8_t *q;
     struct act_scale *scale;
     float *f32;
@@ -29,19 +30,19 @@ struct act {
 
 /* cos and signed sin of every position and rotated dimension, grown with the longest session. */
 struct rope_table {
-    size_t dim, n;                                   /* positions filled */
-    size_t cap;                                      /* positions allocated */
-    float *cosine, *sine;                            /* [n][dim] */
+    size_t dim, n;        /* positions filled */
+    size_t cap;           /* positions allocated */
+    float *cosine, *sine; /* [n][dim] */
 };
 
-struct worker_scratch {                              /* one per worker */
-    float *row;                                      /* [widest activation] */
-    struct act own;                                  /* one token of the widest activation */
-    uint8_t *groups;                                 /* packed on the fly; NULL when all is repacked */
-    float *kv;                                       /* a widened block of the cache */
-    float *q, *o, *o_part;                           /* [queries][dim] */
-    float *m, *l, *m_part, *l_part;                  /* [queries] */
-    uint8_t *visible;                                /* [queries] */
+struct worker_scratch {             /* one per worker */
+    float *row;                     /* [widest activation] */
+    struct act own;                 /* one token of the widest activation */
+    uint8_t *groups;                /* packed on the fly; NULL when all is repacked */
+    float *kv;                      /* a widened block of the cache */
+    float *q, *o, *o_part;          /* [queries][dim] */
+    float *m, *l, *m_part, *l_part; /* [queries] */
+    uint8_t *visible;               /* [queries] */
 };
 
 struct loaded {
@@ -50,33 +51,34 @@ struct loaded {
     struct loaded_layer *layers;
     float *output_norm;
     struct matrix embd, head;
-    uint8_t *weights;                                /* one map for all repacked matrices */
+    uint8_t *weights; /* one map for all repacked matrices */
     size_t weights_bytes;
-    float *vectors;                                  /* one block for all norms and biases */
-    bool reads_map;                                  /* the forward pass still reads the file */
+    float *vectors; /* one block for all norms and biases */
+    bool reads_map; /* the forward pass still reads the file */
     struct rope_table rope;
-    struct kv_store *kv[2];                          /* by enum cache_type; NULL until needed */
+    struct kv_store *kv[2]; /* by enum cache_type; NULL until needed */
 
-    /* Widths of the residual stream, one head, the attention's and the FFN's rows, all padded to 32. */
+    /* Widths of the residual stream, one head, the attention's and the FFN's rows, all padded
+     * to 32. */
     size_t width, dim, attn_width, kv_width, ff_width;
-    size_t group;                                    /* query heads of a KV head */
+    size_t group; /* query heads of a KV head */
 
     /* Buffers for `batch` tokens, in one map. */
     size_t batch;
     void *buffers;
     size_t buffers_bytes;
-    float *x;                                        /* [batch][width]: the residual stream */
-    float *q, *k, *v, *attn;                         /* [batch][attn_width or kv_width] */
+    float *x;                /* [batch][width]: the residual stream */
+    float *q, *k, *v, *attn; /* [batch][attn_width or kv_width] */
     struct act norm, attn_act, ff;
-    struct worker_scratch *scratch;                  /* [threads] */
-    float *parts;                                    /* attention by segments: forward_attention.c */
-    size_t parts_cap;                                /* floats */
+    struct worker_scratch *scratch; /* [threads] */
+    float *parts;                   /* attention by segments: forward_attention.c */
+    size_t parts_cap;               /* floats */
 };
 
 enum {
-    TASK_GROUPS = 4,             /* groups of rows in one task: 32 rows, one block of the next matrix */
-    TILE_QUERIES = 48,           /* queries that share a widened block of the cache, in prefill */
-    SEGMENT = 256                /* positions summed on their own in attention; then joined in order */
+    TASK_GROUPS = 4,   /* groups of rows in one task: 32 rows, one block of the next matrix */
+    TILE_QUERIES = 48, /* queries that share a widened block of the cache, in prefill */
+    SEGMENT = 256      /* positions summed on their own in attention; then joined in order */
 };
 
 /* Makes the buffers hold `batch` tokens. False when memory lacks; the old ones stay. */

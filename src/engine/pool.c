@@ -12,9 +12,9 @@
 
 #include "base/mem.h"
 
-/* Spinning is counted in pauses of some 40 cycles. The bound doubles when a wait ends by spinning in its last
- * half, and halves when it was in vain: on cores of our own barriers never sleep, on shared ones they soon stop
- * burning the time of whoever is waited for. */
+/* Spinning is counted in pauses of some 40 cycles. The bound doubles when a wait ends by spinning
+ * in its last half, and halves when it was in vain: on cores of our own barriers never sleep, on
+ * shared ones they soon stop burning the time of whoever is waited for. */
 enum { SPIN_MIN = 64, SPIN_MAX = 4096, CACHE_LINE = 64 };
 
 /* Tasks begin .. end - 1 of one worker; the owner and thieves take from the front. */
@@ -26,18 +26,18 @@ struct task_range {
 struct worker {
     _Alignas(CACHE_LINE) struct pool *pool;
     int index;
-    unsigned seen;               /* generation that this worker has passed */
-    unsigned spin;               /* its present bound */
+    unsigned seen; /* generation that this worker has passed */
+    unsigned spin; /* its present bound */
     pthread_t thread;
 };
 
 struct pool {
     int n;
-    pool_job job;                /* NULL: leave */
+    pool_job job; /* NULL: leave */
     void *ctx;
     const atomic_bool *cancel;
-    atomic_bool stop;            /* sticky for the rest of the job: someone saw the cancel */
-    bool stopped;                /* the barrier's verdict, written by its last arrival only */
+    atomic_bool stop; /* sticky for the rest of the job: someone saw the cancel */
+    bool stopped;     /* the barrier's verdict, written by its last arrival only */
     _Alignas(CACHE_LINE) atomic_int arrived;
     _Alignas(CACHE_LINE) atomic_uint generation;
     atomic_int sleepers;
@@ -203,7 +203,8 @@ int pool_threads(const struct pool *p)
 
 /* ---- life cycle ----------------------------------------------------------------------------- */
 
-/* Starts threads 1 .. n - 1 with every signal blocked but those that report a fault of their own. */
+/* Starts threads 1 .. n - 1 with every signal blocked but those that report a fault of their own.
+ */
 static int start_threads(struct pool *p)
 {
     sigset_t all, old;
@@ -217,7 +218,7 @@ static int start_threads(struct pool *p)
     for (i = 1; i < p->n && failed == 0; i++)
         failed = pthread_create(&p->worker[i].thread, NULL, work, &p->worker[i]);
     if (failed != 0)
-        p->n = i - 1;            /* those that run; pool_free must wait for no other */
+        p->n = i - 1; /* those that run; pool_free must wait for no other */
     pthread_mutex_unlock(&p->lock);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return failed;

@@ -10,10 +10,10 @@ enum { LANES = KERNEL_LANES, BLOCK = KERNEL_BLOCK };
 
 /* What each pack is made of. `head` are the halves in front of a source block's codes. */
 static const struct pack_traits {
-    uint32_t type;               /* enum quant_type */
-    uint8_t head;                /* bytes of halves in front of a block's codes; 0: floats */
-    uint8_t code_bytes;          /* of a block, after the head */
-    uint8_t float_bytes;         /* of an element, for floats */
+    uint32_t type;       /* enum quant_type */
+    uint8_t head;        /* bytes of halves in front of a block's codes; 0: floats */
+    uint8_t code_bytes;  /* of a block, after the head */
+    uint8_t float_bytes; /* of an element, for floats */
 } traits[PACK_COUNT] = {
     [PACK_Q4_0] = {QUANT_Q4_0, 2, 16, 0}, [PACK_Q4_1] = {QUANT_Q4_1, 4, 16, 0},
     [PACK_Q8_0] = {QUANT_Q8_0, 2, 32, 0}, [PACK_F16] = {QUANT_F16, 0, 0, 2},
@@ -38,7 +38,8 @@ bool matrix_init(struct matrix *m, const struct gguf_tensor *source, struct erro
     m->rows = source->dims[1];
     m->padded_cols = (m->cols + BLOCK - 1) / BLOCK * BLOCK;
     m->n_groups = (m->rows + LANES - 1) / LANES;
-    size_t block_bytes = t->head > 0 ? (size_t)t->head + t->code_bytes : BLOCK * (size_t)t->float_bytes;
+    size_t block_bytes =
+        t->head > 0 ? (size_t)t->head + t->code_bytes : BLOCK * (size_t)t->float_bytes;
     m->group_bytes = m->padded_cols / BLOCK * LANES * block_bytes;
     m->data = NULL;
     return true;
@@ -49,9 +50,10 @@ static const uint8_t *source_row(const struct matrix *m, size_t row)
     return (const uint8_t *)m->source->data + row * (m->source->bytes / m->rows);
 }
 
-/* One block of 8 rows: the halves by kind, then the codes word by word. Rows that are not there stay zero. */
-static void pack_block(const struct pack_traits *t, const uint8_t *rows[LANES], size_t n,
-                       size_t at, uint8_t *out)
+/* One block of 8 rows: the halves by kind, then the codes word by word. Rows that are not there
+ * stay zero. */
+static void pack_block(const struct pack_traits *t, const uint8_t *rows[LANES], size_t n, size_t at,
+                       uint8_t *out)
 {
     size_t head = (size_t)t->head * LANES;
 
@@ -105,7 +107,8 @@ const uint8_t *matrix_groups(const struct matrix *m, size_t first, size_t n, uin
 /* ---- back to rows --------------------------------------------------------------------------- */
 
 /* Gathers one row of a packed block into the file's form. */
-static void unpack_block(const struct pack_traits *t, const uint8_t *packed, size_t r, uint8_t *block)
+static void unpack_block(const struct pack_traits *t, const uint8_t *packed, size_t r,
+                         uint8_t *block)
 {
     size_t head = (size_t)t->head * LANES;
 

@@ -1,8 +1,10 @@
-/* Repacking: from rows as the file has them to groups of 8 interleaved rows as the kernels read them.
+/* Repacking: from rows as the file has them to groups of 8 interleaved rows as the kernels read
+ * them.
  *
- * A matrix knows its tensor and, once matrix_pack has filled it group by group, its packed copy. Without one
- * (--no-repack) the groups that a task needs are packed into its scratch each time: slower, the same
- * bits. Rows beyond the last are zeros; columns are padded with zeros to 32. */
+ * A matrix knows its tensor and, once matrix_pack has filled it group by group, its packed copy.
+ * Without one
+ * (--no-repack) the groups that a task needs are packed into its scratch each time: slower, the
+ * same bits. Rows beyond the last are zeros; columns are padded with zeros to 32. */
 #ifndef FADER_ENGINE_REPACK_H
 #define FADER_ENGINE_REPACK_H
 
@@ -16,10 +18,10 @@
 struct matrix {
     const struct gguf_tensor *source;
     enum pack pack;
-    size_t rows, cols;           /* of the source */
+    size_t rows, cols; /* of the source */
     size_t padded_cols;
     size_t n_groups, group_bytes;
-    uint8_t *data;               /* [n_groups * group_bytes], borrowed; NULL: not repacked */
+    uint8_t *data; /* [n_groups * group_bytes], borrowed; NULL: not repacked */
 };
 
 /* False with `err` when no kernel takes the tensor's type. */

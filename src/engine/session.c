@@ -9,12 +9,12 @@
 #include "engine/loaded.h"
 
 struct session {
-    struct model *m;             /* borrowed */
+    struct model *m;                /* borrowed */
     struct session_options options; /* none left at 0 but the cache type */
     struct kv_table kv;
-    int32_t *tokens;             /* [n] */
+    int32_t *tokens; /* [n] */
     size_t n, cap;
-    float *logits;               /* [n_vocab rounded up to 32] */
+    float *logits; /* [n_vocab rounded up to 32] */
     bool has_logits;
 };
 
@@ -23,7 +23,8 @@ static size_t padded_vocab(const struct model *m)
     return ((size_t)m->info.n_vocab + 31) / 32 * 32;
 }
 
-/* ---- life cycle ------------------------------------------------------------------------------- */
+/* ---- life cycle -------------------------------------------------------------------------------
+ */
 
 static struct kv_store *store_for(struct model *m, enum cache_type type)
 {
@@ -61,7 +62,7 @@ struct session *session_new(struct model *m, const struct session_options *optio
     }
     if (o.ctx_size == 0)
         o.ctx_size = m->info.ctx_train < SESSION_CTX_DEFAULT_MAX ? m->info.ctx_train
-                                                                : SESSION_CTX_DEFAULT_MAX;
+                                                                 : SESSION_CTX_DEFAULT_MAX;
     if (o.batch_size == 0)
         o.batch_size = SESSION_BATCH_DEFAULT;
     if (o.batch_size > o.ctx_size)
@@ -88,7 +89,7 @@ struct session *session_fork(const struct session *from, struct error *err)
 {
     struct session *s = session_alloc(from->m, &from->options);
 
-    (void)err;                   /* blocks are shared: nothing large is needed yet */
+    (void)err; /* blocks are shared: nothing large is needed yet */
     kv_table_share(&s->kv, &from->kv);
     mem_grow(&s->tokens, &s->cap, from->n, sizeof *s->tokens);
     if (from->n > 0)
@@ -100,7 +101,8 @@ struct session *session_fork(const struct session *from, struct error *err)
     return s;
 }
 
-/* ---- facts ------------------------------------------------------------------------------------ */
+/* ---- facts ------------------------------------------------------------------------------------
+ */
 
 int32_t session_ctx_size(const struct session *s)
 {
@@ -148,7 +150,8 @@ int32_t session_reuse(struct session *s, const int32_t *ids, size_t n)
     return (int32_t)same;
 }
 
-/* ---- evaluation ------------------------------------------------------------------------------- */
+/* ---- evaluation -------------------------------------------------------------------------------
+ */
 
 static bool check_ids(const struct model *m, const int32_t *ids, size_t n, struct error *err)
 {
@@ -173,7 +176,8 @@ static void append(struct session *s, const int32_t *ids, size_t n)
 }
 
 /* Hands out the logits of every row of the pass, PASS_LANES at a time. */
-static bool hand_out(struct session *s, struct pass *p, size_t index, const struct eval_hooks *hooks)
+static bool hand_out(struct session *s, struct pass *p, size_t index,
+                     const struct eval_hooks *hooks)
 {
     size_t width = padded_vocab(s->m);
     float *rows = mem_array(PASS_LANES * width, sizeof *rows), *out[PASS_LANES];
@@ -198,8 +202,15 @@ static enum eval_result eval_batch(struct session *s, const int32_t *ids, size_t
                                    bool last, const struct eval_hooks *hooks, struct error *err)
 {
     bool all = hooks->logits != NULL, no_memory = false;
-    struct pass p = {.m = s->m, .n = n, .ids = ids, .lanes = n == 1, .kv = {&s->kv},
-                     .position = {s->n}, .wanted = all ? 0 : last ? n - 1 : n};
+    struct pass p = {.m = s->m,
+                     .n = n,
+                     .ids = ids,
+                     .lanes = n == 1,
+                     .kv = {&s->kv},
+                     .position = {s->n},
+                     .wanted = all    ? 0
+                               : last ? n - 1
+                                      : n};
     float *const out[] = {s->logits};
 
     if (!kv_table_reserve(&s->kv, s->n, s->n + n)) {
@@ -234,8 +245,7 @@ enum eval_result session_eval(struct session *s, const int32_t *ids, size_t n,
     s->has_logits = false;
     while (done < n) {
         size_t now = n - done < batch ? n - done : batch;
-        enum eval_result result =
-            eval_batch(s, ids + done, now, done, done + now == n, hooks, err);
+        enum eval_result result = eval_batch(s, ids + done, now, done, done + now == n, hooks, err);
         if (result != EVAL_OK) {
             kv_table_truncate(&s->kv, s->n);
             return result;
