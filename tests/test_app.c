@@ -1006,11 +1006,15 @@ static void test_full_disk(void **state)
     assert_string_equal(f.app->message, "");
     char *path = mem_strdup(transcript_path(f.app->transcript));
     app_enter(f.app, "/new"); /* leaving it does not lose it */
+    struct error err;
+    assert_false(app_finish(f.app, &err)); /* whoever ends the program now can say so */
+    assert_non_null(strstr(err.text, path));
     limit_files(false);
     f.app->save_after_ns = 0;
     app_poll(f.app, 0);
     assert_false(f.app->save_failed);
     expect_message(&f, "saved again");
+    assert_true(app_finish(f.app, &err));
     fixture_close(&f);
     f.options.continue_path = path;
     fixture_open(&f, RAIN);

@@ -134,6 +134,10 @@ struct app *app_new(const struct app_options *options, struct backend *backend /
                     struct error *err);
 void app_free(struct app *app);
 
+/* Ends the answer under way and writes what is not saved yet: before app_free, so that a failure can be said
+ * where it is read. */
+bool app_finish(struct app *app, struct error *err);
+
 int app_run(struct app *app);                  /* until quit; the exit status */
 void app_poll(struct app *app, int timeout_ms);/* one round of the loop */
 bool app_drain(struct app *app);               /* takes every event there is; true if there was one */

@@ -101,6 +101,12 @@ static void leave_transcript(struct app *app)
     app->unsaved[app->n_unsaved++] = t;
 }
 
+bool app_finish(struct app *app, struct error *err)
+{
+    app_leave_answer(app);
+    return flush_all(app, err);
+}
+
 void app_close_transcripts(struct app *app)
 {
     transcript_free(app->transcript);
