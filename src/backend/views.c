@@ -40,9 +40,12 @@ void view_build(struct view *v, struct sampler *sampler, const struct source *so
     v->entropy_model = sampler_entropy_model(sampler);
     v->n_survivors = v->stages[STAGE_COUNT - 1].kept;
     v->n_candidates = 0;
-    add_candidates(v, c, sampler_survivors(sampler, c, max));
+    size_t n = sampler_survivors(sampler, c, max);
+    add_candidates(v, c, n);
     v->n_listed = v->n_candidates;
-    for (int i = 0; i < STAGE_COUNT; i++)
-        add_candidates(v, c, sampler_cut(sampler, v->stages[i].stage, c, VIEW_CUT_MAX));
+    for (int i = 0; i < STAGE_COUNT; i++) {
+        n = sampler_cut(sampler, v->stages[i].stage, c, VIEW_CUT_MAX);
+        add_candidates(v, c, n);
+    }
     name_candidates(v, source);
 }
