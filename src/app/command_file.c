@@ -183,8 +183,9 @@ static void list_chats(struct app *app)
         str_add_format(&text, "%c %s  %s\n", open ? '*' : ' ', strrchr(e->path, '/') + 1, e->first);
     }
     str_add_format(&text,
-                   "%s/load FILE opens one of these in %s, any other conversation (.jsonl), a\n"
-                   "preset (.yaml or its name), or the settings of another program.\n",
+                   "%s/load FILE opens one of these, any other conversation (.jsonl), a\n"
+                   "preset (.yaml, or its name), or another program's settings.\n"
+                   "These are in %s\n",
                    list.n > 0 ? "\n" : "", folder);
     command_page(app, "Conversations", &text);
     str_done(&text);
