@@ -217,7 +217,7 @@ static void test_invalid(void **state)
     feed_text(&d, "\033[1111111111;2222222222;3333333333;4444444444;5555555555mZ", 0);
     expect_key(&d, 'Z');
     expect_nothing(&d);
-    feed_text(&d, "\033[99~\033[I\033[O\033[?7z", 0); /* unknown ones */
+    feed_text(&d, "\033[99~\033[I\033[O\033[57399u\033[?7z", 0); /* unknown ones */
     struct term_event e;
     assert_true(decoder_next(&d, &e));
     assert_int_equal(e.kind, TERM_REPLY);
@@ -287,6 +287,8 @@ static void test_mouse(void **state)
     (void)state;
 
     decoder_init(&d, &plain);
+    feed_text(&d, "\033[<0;10;5m", 0); /* a release of nothing */
+    expect_nothing(&d);
     feed_text(&d, "\033[<0;10;5M\033[<32;300;5M\033[<0;300;5m", 0);
     expect_mouse(&d, MOUSE_PRESS, 1, 9, 4, 1);
     expect_mouse(&d, MOUSE_DRAG, 1, 299, 4, 0);

@@ -140,6 +140,23 @@ static void test_wide(void **state)
     assert_string_equal(seen.entered, "\344\270\255");
 }
 
+/* Readline is not told the terminal's name, so what it would learn from it is bound all the same. */
+static void test_named_keys(void **state)
+{
+    (void)state;
+    feed("one two three");
+    feed("\033[1~");
+    assert_int_equal(input_cursor(), 0);
+    feed("\033[1;5C");
+    assert_int_equal(input_cursor(), 3);
+    feed("\033[4~");
+    assert_int_equal(input_cursor(), 13);
+    feed("\033[1;3D");
+    assert_int_equal(input_cursor(), 8);
+    feed("\033[3;5~");
+    expect("one two ", 8);
+}
+
 /* Sequences that readline does not know leave no traces. */
 static void test_unknown_keys(void **state)
 {
@@ -431,6 +448,9 @@ static void test_layout(void **state)
     expect_layout(7, "a\344\270\255\346\226\207||b|", 2, 3);
     feed(UP);
     expect_layout(7, "a\344\270\255\346\226\207||b|", 1, 2);
+    input_set_text("a\tb\344\270\255");
+    expect_layout(40, "a\tb\344\270\255|", 0, 9);
+    expect_layout(2, "a|\t|b|\344\270\255||", 4, 1); /* wider than a row: a row of its own */
     assert_int_equal(input_indent(40), 2);
     assert_int_equal(input_indent(2), 1);
 }
@@ -460,7 +480,7 @@ static void test_editor(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_typing),   TEST(test_wide),       TEST(test_unknown_keys), TEST(test_eof),
+        TEST(test_typing),   TEST(test_wide),       TEST(test_named_keys), TEST(test_unknown_keys), TEST(test_eof),
         TEST(test_cancel),   TEST(test_set_text),   TEST(test_new_lines),    TEST(test_moving_between_lines),
         TEST(test_paste),    TEST(test_history),    TEST(test_no_save),      TEST(test_search),
         TEST(test_argument), TEST(test_vi),         TEST(test_mode_in_prompt), TEST(test_completion),

@@ -134,6 +134,12 @@ static const char *word(int i)
 
 static void do_need(void)
 {
+#ifdef WITH_SANITIZERS
+    if (strcmp(word(1), "crash-handlers") == 0) {
+        t.skipped = true;
+        t.why_skipped = "sanitizers have handlers of their own";
+    }
+#endif
     if (strcmp(word(1), "model") == 0 && access(model_path, R_OK) != 0) {
         const char *require = getenv("FADER_REQUIRE_MODEL");
         if (require != NULL && strcmp(require, "1") == 0)
