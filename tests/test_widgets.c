@@ -503,6 +503,46 @@ static void transcript_shows_the_branch_and_versions(void **state)
     canvas_free(c);
 }
 
+/* Another conversation, with the old one freed: nothing of that is looked at, and the end is
+ * followed. */
+static void transcript_of_another_conversation(void **state)
+{
+    static const char *const line[] = {"old\n"}, *const other[] = {"new"};
+    struct canvas *c = canvas_new(4, 20);
+    struct scrollback s;
+    size_t token;
+    (void)state;
+
+    scrollback_init(&s);
+    scrollback_place(&s, whole(c), 17);
+    struct conversation *conv = conversation_new();
+    struct turn *answer =
+        conversation_add(conv, conversation_add(conv, NULL, ROLE_USER, "go"), ROLE_ASSISTANT, "");
+    for (int i = 0; i < 20; i++)
+        say(answer, line, 1);
+    scrollback_sync(&s, conv, NULL);
+    assert_true(scrollback_enter(&s));
+    scrollback_scroll(&s, -5);
+    conversation_free(conv);
+
+    conv = conversation_new();
+    answer =
+        conversation_add(conv, conversation_add(conv, NULL, ROLE_USER, "go"), ROLE_ASSISTANT, "");
+    say(answer, other, 1);
+    scrollback_reload(&s, conv, NULL);
+    assert_ptr_equal(scrollback_cursor(&s, &token), answer);
+    assert_int_equal(token, 0);
+    scrollback_draw(&s, c, &names);
+    assert_string_equal(picture(c), "   go\n\n SmolLM2\n   new\n");
+    say(answer, line, 1);
+    say(answer, line, 1);
+    scrollback_sync(&s, conv, answer);
+    assert_int_equal(scrollback_below(&s), 0);
+    scrollback_done(&s);
+    conversation_free(conv);
+    canvas_free(c);
+}
+
 static void transcript_cursor_and_selection(void **state)
 {
     static const char *const words[] = {"one", " two", "\n", "three", " 雨", " end"};
@@ -695,6 +735,7 @@ int main(void)
         cmocka_unit_test(transcript_keeps_its_place),
         cmocka_unit_test(transcript_draws_what_changed),
         cmocka_unit_test(transcript_shows_the_branch_and_versions),
+        cmocka_unit_test(transcript_of_another_conversation),
         cmocka_unit_test(transcript_cursor_and_selection),
         cmocka_unit_test(escape_sequences_are_text),
         cmocka_unit_test(wide_characters_are_overwritten_whole),

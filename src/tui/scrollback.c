@@ -102,7 +102,8 @@ static void clamp_top(struct scrollback *s)
     size_t rows = (size_t)(s->area.rows > 0 ? s->area.rows : 0);
     size_t last = s->total > rows ? s->total - rows : 0;
 
-    if (s->follow || s->top > last)
+    s->follow = s->follow || s->top >= last;
+    if (s->follow)
         s->top = last;
 }
 
@@ -177,17 +178,9 @@ void scrollback_init(struct scrollback *s)
 
 void scrollback_done(struct scrollback *s)
 {
-    scrollback_forget(s);
+    truncate_blocks(s, 0);
     free(s->blocks);
     *s = (struct scrollback){0};
-}
-
-void scrollback_forget(struct scrollback *s)
-{
-    truncate_blocks(s, 0);
-    s->growing = NULL;
-    s->follow = true;
-    s->all_dirty = true;
 }
 
 void scrollback_sync(struct scrollback *s, const struct conversation *c, const struct turn *growing)
@@ -221,6 +214,21 @@ void scrollback_sync(struct scrollback *s, const struct conversation *c, const s
         extend(s, i);
     }
     clamp_top(s);
+}
+
+void scrollback_reload(struct scrollback *s, const struct conversation *c,
+                       const struct turn *growing)
+{
+    bool had_cursor = s->has_cursor;
+
+    truncate_blocks(s, 0);
+    s->growing = NULL;
+    s->all_dirty = true;
+    scrollback_sync(s, c, growing);
+    size_t n = s->cursor_block < s->n ? s->blocks[s->cursor_block].turn->n_tokens : 0;
+    s->has_cursor = had_cursor && n > 0;
+    if (s->cursor_token >= n)
+        s->cursor_token = n > 0 ? n - 1 : 0;
 }
 
 static void lay_out_anew(struct scrollback *s)

@@ -68,12 +68,17 @@ struct scrollback_names {
 
 void scrollback_init(struct scrollback *s);
 void scrollback_done(struct scrollback *s);
-void scrollback_forget(struct scrollback *s); /* another conversation: its turns may be gone */
 
 /* Brings the blocks up to the conversation's current path. `growing` (may be NULL) is the answer
  * under way: it ends with a cursor. */
 void scrollback_sync(struct scrollback *s, const struct conversation *c,
                      const struct turn *growing);
+
+/* The same for another path or another conversation: nothing that was borrowed is looked at again
+ * (it may be gone). The place in the transcript and the token cursor stay where there is something.
+ */
+void scrollback_reload(struct scrollback *s, const struct conversation *c,
+                       const struct turn *growing);
 
 /* Where it stands, and how wide its text is; lays out anew when the width changed. */
 void scrollback_place(struct scrollback *s, struct rect area, int width);

@@ -30,8 +30,12 @@ static void view_changed(void *view, unsigned what)
     struct tui *t = view;
 
     t->changed |= what;
-    if (what & CHANGE_PATH)
-        scrollback_unselect(&t->scrollback);
+    if (what & CHANGE_PATH) { /* at once: turns of another conversation are gone */
+        scrollback_reload(&t->scrollback, t->app->conversation,
+                          app_is_answering(t->app) ? t->app->answer : NULL);
+        if (t->focus == FOCUS_TRANSCRIPT && !t->scrollback.has_cursor)
+            tui_set_focus(t, FOCUS_INPUT);
+    }
     tui_changed(t, false);
 }
 

@@ -192,8 +192,6 @@ void tui_draw(struct tui *t, int64_t now_ns)
 
     tui_choose_notice(t, now_ns);
     lay_out(t, &input);
-    if (t->changed & CHANGE_PATH)
-        scrollback_touch(&t->scrollback);
     scrollback_sync(&t->scrollback, app->conversation, app_is_answering(app) ? app->answer : NULL);
     status_draw(t->canvas, t->layout.status, app);
     if (t->overlay != OVERLAY_NONE) {
