@@ -458,6 +458,20 @@ static void test_presets(void **state)
     assert_near(value(KNOB_TEMPERATURE), 1.7, 0);
     assert_string_equal(f.app->conversation->system, "Be wet.");
     assert_int_equal(f.app->kept_seed, 42);
+    /* in a conversation that is opened again, too, what a preset says is the preset's */
+    fixture_ask(&f, "x");
+    char *chat = file_join(f.folder, "rain.jsonl");
+    enter_with("/save chat", chat);
+    app_enter(f.app, "/preset wild");
+    enter_with("/load", chat);
+    assert_string_equal(f.app->desk.preset_name, "my rain");
+    assert_string_equal(f.app->conversation->system, "Be wet.");
+    assert_int_equal(f.app->kept_seed, 42);
+    app_enter(f.app, "/preset wild");
+    assert_null(f.app->conversation->system);
+    app_enter(f.app, "/preset my rain");
+    free(chat);
+
     app_enter(f.app, "/set temp 1.9");
     app_enter(f.app, "/save preset my rain"); /* it exists: asked, and kept */
     assert_int_equal(f.app->severity, SAY_ERROR);

@@ -10,6 +10,11 @@ void app_changed(struct app *app, unsigned what);
 void app_publish(struct app *app);
 void app_refresh_status(struct app *app);
 
+/* ---- controls.c ----------------------------------------------------------------------------- */
+
+/* The seed and the length that a preset says. */
+void app_use_preset_numbers(struct app *app, const struct preset *p);
+
 /* ---- answers.c ------------------------------------------------------------------------------ */
 
 void app_send(struct app *app, const char *text);

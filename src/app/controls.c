@@ -98,9 +98,8 @@ void app_undo_fader(struct app *app)
 
 /* ---- presets --------------------------------------------------------------------------------- */
 
-/* What a preset says beside the knobs; what it does not say falls back when a preset had said it.
- */
-static void use_preset_values(struct app *app, const struct preset *p)
+/* What a preset does not say falls back, when a preset had said it. */
+static void use_preset_system(struct app *app, const struct preset *p)
 {
     if (p->system != NULL) {
         conversation_set_system(app->conversation, p->system);
@@ -108,6 +107,10 @@ static void use_preset_values(struct app *app, const struct preset *p)
     } else if (app->system_origin == ORIGIN_PRESET) {
         conversation_set_system(app->conversation, app_base_system(app));
     }
+}
+
+void app_use_preset_numbers(struct app *app, const struct preset *p)
+{
     if (p->seed >= 0 || app->seed_origin == ORIGIN_PRESET) {
         app->seed_kept = p->seed >= 0;
         app->kept_seed = p->seed >= 0 ? (uint32_t)p->seed : 0;
@@ -125,7 +128,8 @@ void app_use_preset(struct app *app, struct preset *preset)
     app->preset = preset;
     desk_apply_preset(&app->desk, preset);
     conversation_set_preset(app->conversation, preset->name);
-    use_preset_values(app, preset);
+    use_preset_system(app, preset);
+    app_use_preset_numbers(app, preset);
     if (app->request != 0)
         app_say(app, SAY_INFO, "%s: knobs now; its system prompt and seed from the next message",
                 preset->name);

@@ -162,6 +162,24 @@ static void restore_preset(struct app *app)
     preset_free(app->preset);
     app->preset = p;
     desk_apply_preset(&app->desk, p);
+    if (app->seed_origin != ORIGIN_COMMAND_LINE && app->max_tokens_origin != ORIGIN_COMMAND_LINE)
+        app_use_preset_numbers(app, p);
+}
+
+/* Whose the system prompt of a conversation that was opened is: so that what a preset had said goes
+ * with it. */
+static void find_system_origin(struct app *app)
+{
+    const char *system = app->conversation->system;
+    const char *preset = app->preset != NULL ? app->preset->system : NULL;
+    const char *base = app_base_system(app); /* sets its origin */
+
+    if (system != NULL && preset != NULL && strcmp(system, preset) == 0)
+        app->system_origin = ORIGIN_PRESET;
+    else if (system != NULL && (base == NULL || strcmp(system, base) != 0))
+        app->system_origin = ORIGIN_SLIDER;
+    else if (system == NULL)
+        app->system_origin = ORIGIN_MODEL;
 }
 
 /* A conversation that is gone on with brings its knobs; at the start of the program those that the
@@ -209,8 +227,8 @@ bool app_load_conversation(struct app *app, const char *path, struct error *err)
     if (c != NULL) {
         app_use_conversation(app, c);
         app->transcript = t;
-        app->system_origin = c->system != NULL ? ORIGIN_SLIDER : ORIGIN_MODEL;
         restore_knobs(app, starting);
+        find_system_origin(app);
         if (!starting)
             app_publish(app);
         if (warning.len > 0)
