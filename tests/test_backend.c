@@ -631,6 +631,34 @@ static void test_cancel_while_full(void **state)
     rig_close(&d); /* hangs when the one who waits for room is not roused */
 }
 
+/* The loading model fills the ring with its progress, so it is still loading when the cancel comes.
+ */
+static void test_cancel_while_loading(void **state)
+{
+    struct str script = STR_INIT;
+    struct rig d;
+    (void)state;
+
+    str_add_text(&script, "{\"model\":{\"loading\":[0");
+    for (int i = 0; i < 15000; i++)
+        str_add_text(&script, ",0.5");
+    str_add_text(&script, "]}}\n{\"text\":\"too late\"}\n");
+    rig_open_script(&d, script.data);
+    str_done(&script);
+    rig_ask(&d, "x");
+    backend_cancel(d.b);
+    do {
+        assert_true(rig_next(&d));
+        assert_int_not_equal(d.last.type, EVENT_READY);
+    } while (d.last.type != EVENT_END);
+    assert_int_equal(d.last.u.end.reason, END_STOPPED);
+    rig_ask(&d, "x"); /* this one waits for the model */
+    rig_await(&d, EVENT_READY);
+    rig_expect_end(&d, END_EOG);
+    assert_string_equal(d.text.data, "too late");
+    rig_close(&d);
+}
+
 static void test_close_everywhere(void **state)
 {
     static const char *const prompts[] = {"hang", "x", "paused"};
@@ -674,6 +702,7 @@ int main(void)
         cmocka_unit_test(test_pace_changes_at_once),
         cmocka_unit_test(test_cancel_everywhere),
         cmocka_unit_test(test_cancel_while_full),
+        cmocka_unit_test(test_cancel_while_loading),
         cmocka_unit_test(test_close_everywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
