@@ -146,7 +146,7 @@ static void faders_in_ascii(void **state)
 
     c->glyphs = GLYPHS_ASCII;
     faders_draw(c, whole(c), app, &look);
-    assert_non_null(strstr(picture(c), ">temp  [----|---O--]1.60 10.7 b"));
+    assert_non_null(strstr(picture(c), ">temp  [----|--O--] 1.60 10.7 b"));
     for (const char *p = picture(c); *p != '\0'; p++)
         assert_true((unsigned char)*p < 0x80);
     canvas_free(c);
@@ -165,6 +165,9 @@ static void large_faders(void **state)
     const char *text = picture(c);
     assert_non_null(strstr(text, "▸temp     0 ────────┿──────●──── 2   1.60\n"));
     assert_non_null(strstr(text, "        slider (built in 0.80)      10.7 b\n"));
+    app->desk.now.value[KNOB_TEMPERATURE] = 0;
+    faders_draw(c, whole(c), app, &look);
+    assert_non_null(strstr(picture(c), "        not used while greedy\n"));
     assert_true(faders_hit(whole(c), app, true, 3, 12, &knob, &travel));
     assert_int_equal(knob, KNOB_TEMPERATURE);
     assert_true(travel == 0);
@@ -182,15 +185,15 @@ static void the_strip(void **state)
     struct canvas *c = canvas_new(1, 80);
     (void)state;
 
-    faders_draw_strip(c, (struct rect){0, 0, 1, 80}, app, false);
+    faders_draw_strip(c, (struct rect){0, 0, 1, 80}, app, true, false);
     assert_string_equal(picture(c),
                         " poetry*  repeat 1.10  temp 1.60  top-k 50  top-p .90  min-p off"
                         "  → 39 words\n");
     canvas_resize(c, 1, 40);
-    faders_draw_strip(c, (struct rect){0, 0, 1, 40}, app, false);
+    faders_draw_strip(c, (struct rect){0, 0, 1, 40}, app, true, false);
     assert_string_equal(picture(c), " R1.10 T1.60 K50 P.90 Moff → 39 words\n");
     canvas_resize(c, 1, 20);
-    faders_draw_strip(c, (struct rect){0, 0, 1, 20}, app, false);
+    faders_draw_strip(c, (struct rect){0, 0, 1, 20}, app, true, false);
     assert_string_equal(picture(c), " R1.1T1.6K50P.9M-\n");
     canvas_free(c);
 }

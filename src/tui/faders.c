@@ -71,6 +71,7 @@ static void draw_track(struct canvas *c, int row, int col, int cols, const struc
     enum style track = idle ? STYLE_DIM : STYLE_FADER;
 
     if (c->glyphs == GLYPHS_ASCII) {
+        cols--; /* the brackets stand beside the track; a blank goes before the value */
         canvas_sign(c, row, col - 1, '[', track);
         canvas_sign(c, row, col + cols, ']', track);
     }
@@ -80,13 +81,13 @@ static void draw_track(struct canvas *c, int row, int col, int cols, const struc
 }
 
 /* What this knob's stage leaves: "36 ids", "10.7 b", "50"; "" when it is not known. */
-static void keeps_text(const struct app *app, enum knob knob, char out[KEEPS_MAX])
+static void keeps_text(const struct app *app, enum knob knob, bool large, char out[KEEPS_MAX])
 {
     const struct sampler_stage *stage = NULL;
 
     out[0] = '\0';
     if (fader_is_idle(&app->desk, knob)) {
-        snprintf(out, KEEPS_MAX, "unused");
+        snprintf(out, KEEPS_MAX, "%s", large ? "" : "unused");
         return;
     }
     for (int i = 0; app->has_view && i < STAGE_COUNT; i++) {
@@ -146,7 +147,9 @@ static void draw_origin(struct canvas *c, int row, struct rect area, const struc
     const struct desk *d = &app->desk;
 
     fader_value_text(knob, d->preset.value[knob], notch);
-    if (desk_knob_changed(d, knob))
+    if (fader_is_idle(d, knob))
+        snprintf(text, sizeof text, "not used while greedy");
+    else if (desk_knob_changed(d, knob))
         snprintf(text, sizeof text, "%s (%s %s)", origin_name(d->fader[knob].origin),
                  origin_name(d->fader[knob].notch_origin), notch);
     else
@@ -176,7 +179,7 @@ static void draw_fader(struct canvas *c, int row, struct rect area, const struct
                           : desk_knob_changed(&app->desk, knob) ? STYLE_ACCENT
                                                                 : STYLE_TEXT,
                           value);
-    keeps_text(app, knob, keeps);
+    keeps_text(app, knob, look->large, keeps);
     if (!look->large) {
         draw_keeps(c, row, end + 1, area.col + g.keeps, area.col + area.cols, keeps);
         return;
@@ -303,10 +306,11 @@ static int strip_form_draw(struct canvas *c, struct rect area, const struct app 
     return col + text_width(text, strlen(text));
 }
 
-void faders_draw_strip(struct canvas *c, struct rect area, const struct app *app, bool focused)
+void faders_draw_strip(struct canvas *c, struct rect area, const struct app *app, bool named,
+                       bool focused)
 {
     enum { FORMS = sizeof strip_forms / sizeof *strip_forms };
-    int form = 0;
+    int form = named ? 0 : 1; /* the first is the only one with the name */
 
     canvas_fill(c, area, STYLE_TEXT);
     if (area.rows == 0)

@@ -17,7 +17,9 @@ struct faders_look {
 void faders_draw(struct canvas *c, struct rect area, const struct app *app,
                  const struct faders_look *look);
 void faders_draw_seed(struct canvas *c, struct rect area, const struct app *app);
-void faders_draw_strip(struct canvas *c, struct rect area, const struct app *app, bool focused);
+/* `named`: with the preset's name in front, where it stands nowhere else and there is room. */
+void faders_draw_strip(struct canvas *c, struct rect area, const struct app *app, bool named,
+                       bool focused);
 
 /* "4711 kept", "4711", or "new each time" before the first answer. */
 void faders_seed_text(const struct app *app, char *out, size_t size);

@@ -121,7 +121,8 @@ static void draw_panel(struct tui *t, int64_t now)
     t->panel_version = t->app->control.version;
     t->changed &= ~(unsigned)CHANGE_DESK;
     if (l->panel == PANEL_STRIP)
-        faders_draw_strip(t->canvas, l->strip, t->app, t->focus == FOCUS_FADERS);
+        faders_draw_strip(t->canvas, l->strip, t->app, l->header.rows == 0,
+                          t->focus == FOCUS_FADERS);
     if (l->panel != PANEL_DESK)
         return;
     for (int r = 0; r < l->divider.rows; r++)
