@@ -73,7 +73,7 @@ bool option_int64(const struct option_spec *spec, const char *value, void *field
 
 bool option_int(const struct option_spec *spec, const char *value, void *field, struct error *err)
 {
-    int64_t wide;
+    int64_t wide = 0;
 
     if (!option_int64(spec, value, &wide, err))
         return false;
