@@ -450,12 +450,14 @@ static void test_pick_the_end(void **state)
 {
     (void)state;
     fixture_start(&f, SIX);
-    set_knob(KNOB_TEMPERATURE, 1);
-    set_knob(KNOB_TOP_K, 0);
-    set_knob(KNOB_TOP_P, 1);
+    set_knob(KNOB_TEMPERATURE, 0); /* the dice must not end it first */
     ask_paused("go");
     step_to(2);
     struct turn *first = f.app->answer;
+    set_knob(KNOB_TEMPERATURE, 1);
+    set_knob(KNOB_TOP_K, 0);
+    set_knob(KNOB_TOP_P, 1);
+    fixture_wait(&f, is_paused_at_view);
     f.app->candidate = -1;
     for (int i = 0; i < f.app->view.n_candidates; i++) {
         if (f.app->view.candidates[i].eog)

@@ -372,6 +372,7 @@ static void test_marks(void **state)
     assert_int_equal(m[2].n, 21);
     assert_string_equal(m[2].label, "temp 1.60▸greedy");
     assert_int_equal(marks_of(t, m, 1), 3); /* how many there are, whatever fits */
+    assert_int_equal(marks_of(t, NULL, 0), 3);
     conversation_free(c);
 }
 

@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "app/desk.h"
 #include "base/mem.h"
@@ -137,10 +136,10 @@ size_t marks_of(const struct turn *turn, struct mark *out, size_t max)
         return 0;
     for (int knob = 0; knob < KNOB_COUNT; knob++)
         rides_of(turn, (enum knob)knob, &marks);
-    if (marks.n > 0) {
+    if (marks.n > 1)
         qsort(marks.items, marks.n, sizeof *marks.items, by_place);
-        memcpy(out, marks.items, (marks.n < max ? marks.n : max) * sizeof *out);
-    }
+    for (size_t i = 0; i < marks.n && i < max; i++)
+        out[i] = marks.items[i];
     free(marks.items);
     return marks.n;
 }

@@ -22,8 +22,8 @@ struct mark {
     char label[MARK_LABEL]; /* UTF-8, for the end of the line that holds token n */
 };
 
-/* Writes up to `max` marks of an answer, by n, then in the order of enum knob; returns how many
- * there are in all. */
+/* Writes up to `max` marks of an answer (`out` may be NULL for none), by n, then in the order of
+ * enum knob; returns how many there are in all. */
 size_t marks_of(const struct turn *turn, struct mark *out, size_t max);
 
 /* 'T' for the temperature, K top-k, P top-p, M min-p, R the repetition penalty, N its window. */
