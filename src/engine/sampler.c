@@ -97,30 +97,51 @@ void sampler_free(struct sampler *s)
 
 static struct entry find_top(const struct sampler *s, const float *value)
 {
-    float top = softmax_max(value, s->n_padded);
-    int32_t id = 0;
+    const float top = softmax_max(value, s->n_padded);
+    size_t block = 0, id;
+    int found = 0;
 
-    while (value[id] != top)
-        id++;
-    return (struct entry){top, id};
+    for (; !found; block += ORDER_BLOCK) { /* which block first: that can be done by vectors */
+        for (size_t i = 0; i < ORDER_BLOCK; i++)
+            found |= value[block + i] == top ? 1 : 0;
+    }
+    for (id = block - ORDER_BLOCK; value[id] != top; id++)
+        continue;
+    return (struct entry){top, (int32_t)id};
 }
 
-static void take_logits(struct sampler *s, const float *logits)
+/* NaN becomes -infinity and +infinity the largest number; returns how many are in the race then. */
+static int32_t clean_logits(struct sampler *s)
 {
     int32_t alive = 0;
 
     for (int32_t i = 0; i < s->n_vocab; i++) {
+        float v = s->raw[i];
+        s->raw[i] = v <= FLT_MAX ? v : v > FLT_MAX ? FLT_MAX : -INFINITY;
+        alive += s->raw[i] > -INFINITY;
+    }
+    return alive;
+}
+
+static void take_logits(struct sampler *s, const float *logits)
+{
+    enum { SIZE = 0x7FFFFFFF, INFINITE = 0x7F800000 }; /* of the bits of a float */
+    float *restrict raw = s->raw;
+    const int32_t n = s->n_vocab;
+    int32_t special = 0;
+
+    for (int32_t i = 0; i < n; i++) {
         float v = logits[i] + 0.0f; /* no -0: equal values have equal bits */
-        v = v <= FLT_MAX ? v : v > FLT_MAX ? FLT_MAX : -INFINITY;
-        s->raw[i] = v;
-        alive += v > -INFINITY;
+        int32_t bits;
+        memcpy(&bits, &v, sizeof bits);
+        special |= (bits & SIZE) >= INFINITE ? 1 : 0;
+        raw[i] = v;
     }
-    if (alive == 0) {
-        for (int32_t i = 0; i < s->n_vocab; i++)
-            s->raw[i] = 0;
-        alive = s->n_vocab;
+    s->alive = special ? clean_logits(s) : s->n_vocab;
+    if (s->alive == 0) {
+        memset(s->raw, 0, (size_t)s->n_vocab * sizeof *s->raw);
+        s->alive = s->n_vocab;
     }
-    s->alive = alive;
     s->raw_top = find_top(s, s->raw);
     s->raw_sum = softmax_weigh(s->raw, s->n_padded, s->raw_top.value, 1, NULL);
 }
