@@ -63,6 +63,19 @@ static int inherited(const struct theme *theme, enum style style, bool backgroun
     return own >= 0 ? own : colour(&theme->looks[STYLE_TEXT], background, depth);
 }
 
+/* Sixteen colours on a terminal of eight: the bright half is the plain one in bold; bright black
+ * would be black on black there, and is the terminal's own colour, dim. Returns the attributes that
+ * it takes. */
+static attr_t to_eight(int *fg, int *bg)
+{
+    enum { BRIGHT_BLACK = 8 };
+    attr_t attrs = *fg == BRIGHT_BLACK ? A_DIM : *fg > BRIGHT_BLACK ? A_BOLD : A_NORMAL;
+
+    *fg = *fg == BRIGHT_BLACK ? -1 : *fg >= 0 ? *fg % 8 : *fg;
+    *bg = *bg >= 0 ? *bg % 8 : *bg;
+    return attrs;
+}
+
 void styles_set(struct styles *s, const struct theme *theme, enum colour_depth depth)
 {
     s->depth = depth;
@@ -74,12 +87,8 @@ void styles_set(struct styles *s, const struct theme *theme, enum colour_depth d
             continue;
         int fg = inherited(theme, (enum style)i, false, depth);
         int bg = inherited(theme, (enum style)i, true, depth);
-        if (depth == DEPTH_8) { /* the bright half is the plain one in bold */
-            if (fg >= 8)
-                s->attrs[i] |= A_BOLD;
-            fg = fg >= 0 ? fg % 8 : fg;
-            bg = bg >= 0 ? bg % 8 : bg;
-        }
+        if (depth == DEPTH_8)
+            s->attrs[i] |= to_eight(&fg, &bg);
         if (fg < 0 && bg < 0)
             continue;
         s->pairs[i] = i + 1;
