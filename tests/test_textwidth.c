@@ -88,6 +88,7 @@ static void what_would_steer_a_terminal_is_shown(void **state)
     assert_drawn("\x07\x7F", "␇|␡");
     assert_drawn("\xC2\x9B", "‹9B›");          /* C1: CSI */
     assert_drawn("\xE2\x80\xAEx", "‹202E›|x"); /* right-to-left override */
+    assert_drawn("\xC2\xAD", "‹AD›");          /* a soft hyphen: some draw it, some do not */
     assert_drawn("\xEF\xBB\xBF", "‹FEFF›");
     assert_drawn("\xCC\x81", "‹0301›"); /* a mark with nothing to stand on */
     assert_drawn("a\rb", "a|␍|b");

@@ -248,6 +248,8 @@ static void candidates_share_their_rows(void **state)
             assert_int_equal(rows[1].kind, CANDIDATE_WORD);
     }
     /* the chosen one stays in sight, be it in or cut */
+    add_word(&app->view, " by", 0.001, 0, STAGE_TOP_K);
+    add_word(&app->view, " of", 0.001, 0, STAGE_TOP_K);
     for (int chosen = 0; chosen < app->view.n_candidates; chosen++) {
         for (int n = 8; n < 12; n++) {
             int used = candidates_plan(&app->view, n, 5, chosen, rows);
@@ -579,6 +581,20 @@ static void transcript_cursor_and_selection(void **state)
     assert_int_equal(token, 1);
     scrollback_draw(&s, c, &names);
     assert_int_equal(canvas_at(c, 4, 7)->flags, CELL_REVERSE);
+
+    /* a token that reaches into the next row does not hold the cursor back */
+    static const char *const long_one[] = {"\nword-that-is-longer-than-one-whole-row", " last"};
+    say(answer, long_one, 2);
+    scrollback_sync(&s, conv, NULL);
+    scrollback_move_row(&s, 1);
+    scrollback_move_row(&s, 1);
+    scrollback_cursor(&s, &token);
+    assert_int_equal(token, 6);
+    scrollback_move_token(&s, -1);
+    scrollback_move_token(&s, 1);
+    scrollback_move_row(&s, 1);
+    scrollback_cursor(&s, &token);
+    assert_int_equal(token, 7);
 
     assert_false(scrollback_hit(&s, 0, 3, &from));
     assert_true(scrollback_hit(&s, 4, 7, &from));

@@ -82,6 +82,7 @@ static void code_is_not_rewrapped(void **state)
     assert_string_equal(rows_of("x\n```c\nif (a)  b\n```\ny z", 8),
                         "[x/]{```c/}{if (a)  }{b/}{```/}[y z]");
     assert_string_equal(rows_of("```\na   b\n", 20), "{```/}{a   b/}{}");
+    assert_string_equal(rows_of("```\nabc defghij", 8), "{```/}{abc defg}{hij}");
     assert_string_equal(rows_of("a ``` b", 20), "[a ``` b]");
 }
 
