@@ -17,7 +17,7 @@ static bool get_int(const cJSON *o, const char *key, bool needed, double min, do
 
     if (item == NULL && !needed)
         return true;
-    if (!cJSON_IsNumber(item))
+    if (item == NULL || !cJSON_IsNumber(item))
         return error_set(err, "no number \"%s\"", key);
     double v = item->valuedouble;
     if (!(v >= min && v <= max) || v != floor(v))
@@ -331,21 +331,27 @@ bool record_is_whole(const char *line, size_t len)
     return whole;
 }
 
+static bool read_object(struct conversation *c, const cJSON *o, bool first, struct error *err)
+{
+    const char *type = get_text(o, "type");
+
+    if (!cJSON_IsObject(o) || type == NULL)
+        return error_set(err, first ? "not a fader transcript" : "not a record");
+    if (first && strcmp(type, "header") != 0)
+        return error_set(err, "not a fader transcript: no header");
+    for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++) {
+        if (strcmp(type, readers[i].type) == 0)
+            return readers[i].read(c, o, err);
+    }
+    return true; /* of a later format: passed over */
+}
+
 bool record_read(struct conversation *c, const char *line, size_t len, bool first,
                  struct error *err)
 {
     cJSON *o = cJSON_ParseWithLength(line, len);
-    const char *type = get_text(o, "type");
-    bool ok = true;
+    bool ok = read_object(c, o, first, err);
 
-    if (!cJSON_IsObject(o) || type == NULL)
-        ok = error_set(err, first ? "not a fader transcript" : "not a record");
-    else if (first && strcmp(type, "header") != 0)
-        ok = error_set(err, "not a fader transcript: no header");
-    for (size_t i = 0; ok && i < sizeof readers / sizeof readers[0]; i++) {
-        if (strcmp(type, readers[i].type) == 0)
-            ok = readers[i].read(c, o, err);
-    }
     cJSON_Delete(o);
     return ok;
 }
