@@ -163,13 +163,14 @@ static void draw_marks(struct row_pen *pen, const struct wrap_row *row, int text
 {
     const struct block *b = pen->b;
     const struct mark *last = NULL;
+    bool branch = false;
     int margin = pen->s->area.col + 1, end = pen->s->area.col + pen->s->area.cols;
     char label[MARK_LABEL + 16];
 
     if (b->turn->branch_at >= 0 && (size_t)b->turn->branch_at < b->turn->n_tokens) {
         size_t at = block_token_byte(b, (size_t)b->turn->branch_at);
         if (at >= row->start && at < row->end)
-            canvas_sign(pen->canvas, pen->row, margin, SIGN_BRANCH, STYLE_MARK);
+            branch = true;
     }
     for (size_t i = 0; i < b->n_marks; i++) {
         if ((size_t)b->marks[i].n >= b->turn->n_tokens)
@@ -182,6 +183,9 @@ static void draw_marks(struct row_pen *pen, const struct wrap_row *row, int text
         canvas_sign(pen->canvas, pen->row, margin, (uint32_t)b->marks[i].letter, STYLE_MARK);
         last = &b->marks[i];
     }
+    if (branch)
+        canvas_sign(pen->canvas, pen->row, last != NULL ? margin - 1 : margin, SIGN_BRANCH,
+                    STYLE_MARK);
     if (end > pen->s->area.col + LAYOUT_MARGIN + LAYOUT_TEXT_MAX)
         end = pen->s->area.col + LAYOUT_MARGIN + LAYOUT_TEXT_MAX;
     if (last != NULL && fit_label(last, end - text_end - 1, label, sizeof label) != NULL)

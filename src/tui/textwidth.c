@@ -88,7 +88,7 @@ static size_t draw_cluster(const char *bytes, size_t len, struct glyph *out)
         at += utf8_decode(bytes + at, len - at, &cp, NULL);
         int width = point_width(cp);
         if (n == 0) {
-            if (width <= 0 || is_format(cp))
+            if (width <= 0)
                 return spell_out(cp, out);
             out[n++] = (struct glyph){{cp}, width};
             picture = is_picture(cp);

@@ -110,6 +110,8 @@ void tui_choose_notice(struct tui *t, int64_t now_ns)
     if (t->question != NULL) {
         snprintf(t->notice, sizeof t->notice, "%s", t->question);
         t->notice_style = STYLE_WARNING;
+    } else if (t->typed[0] != '\0' && t->layout.panel != PANEL_DESK) {
+        snprintf(t->notice, sizeof t->notice, "%s %s▌", knob_traits[app->selected].label, t->typed);
     } else if (t->key_text[0] != '\0') {
         snprintf(t->notice, sizeof t->notice, "%s", t->key_text);
     } else if (app->message[0] != '\0' &&
