@@ -81,26 +81,28 @@ void rig_ask(struct rig *r, const char *prompt)
     rig_submit(r, &q);
 }
 
-/* Sleeps until there may be an event. */
-static bool wait_for_event(struct rig *r)
+/* Sleeps until there may be an event: a byte that was late for the last wait may end this one too
+ * early. False after half a minute. */
+static bool sleep_for_event(struct rig *r)
 {
     struct pollfd p = {r->b->wake_fd, POLLIN, 0};
-    bool ready = true;
+    bool roused = poll(&p, 1, 30000) == 1;
 
-    wake_arm(r->b->wake);
-    if (!backend_next_event(r->b, &r->last)) {
-        ready = poll(&p, 1, 30000) == 1;
-        wake_disarm(r->b->wake);
-        return ready && backend_next_event(r->b, &r->last);
-    }
     wake_disarm(r->b->wake);
-    return true;
+    return roused;
 }
 
 bool rig_next(struct rig *r)
 {
-    if (!backend_next_event(r->b, &r->last) && !wait_for_event(r))
-        return false;
+    while (!backend_next_event(r->b, &r->last)) {
+        wake_arm(r->b->wake);
+        if (backend_next_event(r->b, &r->last)) {
+            wake_disarm(r->b->wake);
+            break;
+        }
+        if (!sleep_for_event(r))
+            return false;
+    }
     if (r->last.type == EVENT_TOKEN) {
         str_add(&r->text, r->last.text, r->last.len);
         assert_int_equal(r->last.u.token.n, r->tokens);

@@ -1,6 +1,7 @@
 /* The wake pipe: rouses a thread that sleeps in poll(2), and costs nothing while it does not. The
  * sleeper says that it is about to (wake_arm), looks once more for work, and polls; the other side
- * writes one byte only when it finds the arm set (wake_signal). */
+ * writes one byte only when it finds the arm set (wake_signal). A byte that comes just after the
+ * disarm ends the next poll early: the sleeper must look for work, not believe the pipe. */
 #ifndef FADER_SYNC_WAKE_H
 #define FADER_SYNC_WAKE_H
 
