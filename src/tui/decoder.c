@@ -8,34 +8,19 @@
 #include "app/keys.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-
-#define MS ((int64_t)1000000)
+#include "tui/decoder_impl.h"
 
 static const int64_t REPEAT_NS = 1000 * MS;        /* ^X arrow, arrow, arrow ... */
-static const int64_t DOUBLE_CLICK_NS = 400 * MS;
 static const int64_t PATIENT_ESCAPE_NS = 200 * MS; /* while a reply is awaited */
 static const int64_t SEQUENCE_NS = 2000 * MS;      /* a sequence that never ends is dropped */
 static const int64_t PASTE_NS = 5000 * MS;         /* a paste that never ends is delivered */
 
-enum { CTRL_C = 3, BEL = 7, CTRL_X = 0x18, ESC = 0x1B, DEL = 0x7F };
-enum { PASTE_MAX = 1 << 20, PARAMS_MAX = 8 };
+enum { PASTE_MAX = 1 << 20 };
 static const char PASTE_END[] = "\033[201~";
-
-enum state {
-    GROUND,
-    UTF8,       /* in a character */
-    ESCAPE,     /* ESC */
-    CSI,        /* ESC [ */
-    SS3,        /* ESC O */
-    LINUX_F,    /* ESC [ [: the Linux console's F1 - F5 */
-    X10_MOUSE,  /* ESC [ M: three bytes follow */
-    STRING,     /* an OSC, DCS or APC: a reply to somebody */
-    PASTE
-};
 
 /* ---- events out ----------------------------------------------------------------------------- */
 
-static void push(struct decoder *d, const struct term_event *event)
+void decoder_push(struct decoder *d, const struct term_event *event)
 {
     if (d->head == d->n)
         d->head = d->n = 0;
@@ -76,7 +61,7 @@ static bool join_prefix(struct decoder *d, struct term_event *event, int64_t now
     return true;
 }
 
-static void push_key(struct decoder *d, int key, const void *raw, size_t raw_len, int64_t now_ns)
+void decoder_push_key(struct decoder *d, int key, const void *raw, size_t raw_len, int64_t now_ns)
 {
     struct term_event event = {.kind = TERM_KEY, .key = key};
 
@@ -86,250 +71,33 @@ static void push_key(struct decoder *d, int key, const void *raw, size_t raw_len
         return;
     }
     if (join_prefix(d, &event, now_ns))
-        push(d, &event);
+        decoder_push(d, &event);
 }
 
-static void push_reply(struct decoder *d, enum term_reply reply, int a, int b)
+void decoder_push_reply(struct decoder *d, enum term_reply reply, int a, int b)
 {
-    push(d, &(struct term_event){.kind = TERM_REPLY, .reply = reply, .reply_a = a, .reply_b = b});
+    decoder_push(d, &(struct term_event){.kind = TERM_REPLY, .reply = reply, .reply_a = a, .reply_b = b});
 }
 
-static void go_to(struct decoder *d, enum state state)
+void decoder_go_to(struct decoder *d, enum decoder_state state)
 {
-    d->state = state;
+    d->state = (int)state;
     if (state == GROUND)
         d->seq_len = 0;
 }
 
 /* The sequence is complete and is `key`; a second ESC in front of it was Alt. */
-static void finish_key(struct decoder *d, int key, int64_t now_ns)
+void decoder_finish_key(struct decoder *d, int key, int64_t now_ns)
 {
     if (d->seq_len > 1 && d->seq[0] == ESC && d->seq[1] == ESC)
         key |= KEYMOD_ALT;
-    push_key(d, key, d->seq, d->seq_len, now_ns);
-    go_to(d, GROUND);
+    decoder_push_key(d, key, d->seq, d->seq_len, now_ns);
+    decoder_go_to(d, GROUND);
 }
-
-/* ---- names ---------------------------------------------------------------------------------- */
 
 static int key_of_byte(const struct decoder *d, unsigned char c)
 {
     return c == '\b' && d->options.backspace_is_h ? DEL : c;
-}
-
-struct name {
-    int code, key;
-};
-
-/* Final bytes of CSI and SS3; the lower-case arrows are rxvt's (CSI: Shift, SS3: Ctrl). */
-static const struct name final_names[] = {
-    {'A', KEYS_UP},  {'B', KEYS_DOWN}, {'C', KEYS_RIGHT},   {'D', KEYS_LEFT}, {'H', KEYS_HOME},
-    {'F', KEYS_END}, {'P', KEYS_F1},   {'Q', KEYS_F2},      {'R', KEYS_F3},   {'S', KEYS_F4},
-    {'a', KEYS_UP},  {'b', KEYS_DOWN}, {'c', KEYS_RIGHT},   {'d', KEYS_LEFT},
-};
-
-/* CSI n ~ */
-static const struct name tilde_names[] = {
-    {1, KEYS_HOME},    {2, KEYS_INSERT},    {3, KEYS_DELETE}, {4, KEYS_END}, {5, KEYS_PAGE_UP},
-    {6, KEYS_PAGE_DOWN}, {7, KEYS_HOME},    {8, KEYS_END},    {11, KEYS_F1}, {12, KEYS_F2},
-    {13, KEYS_F3},     {14, KEYS_F4},       {15, KEYS_F5},    {17, KEYS_F6}, {18, KEYS_F7},
-    {19, KEYS_F8},     {20, KEYS_F9},       {21, KEYS_F10},   {23, KEYS_F11}, {24, KEYS_F12},
-};
-
-/* SS3, a keypad in application mode. */
-static const struct name keypad_names[] = {
-    {'M', '\r'}, {'X', '='}, {'j', '*'}, {'k', '+'}, {'l', ','}, {'m', '-'}, {'n', '.'}, {'o', '/'},
-    {'p', '0'},  {'q', '1'}, {'r', '2'}, {'s', '3'}, {'t', '4'}, {'u', '5'}, {'v', '6'}, {'w', '7'},
-    {'x', '8'},  {'y', '9'},
-};
-
-#define FIND_NAME(table, code) find_name(table, sizeof(table) / sizeof(table)[0], code)
-
-static int find_name(const struct name *names, size_t n, int code)
-{
-    for (size_t i = 0; i < n; i++)
-        if (names[i].code == code)
-            return names[i].key;
-    return 0;
-}
-
-/* xterm's modifier parameter: 1 + bits shift, alt, ctrl, meta. */
-static int modifiers(int param)
-{
-    int bits = param > 0 ? param - 1 : 0;
-
-    return ((bits & 1) ? KEYMOD_SHIFT : 0) | ((bits & (2 | 8)) ? KEYMOD_ALT : 0) |
-           ((bits & 4) ? KEYMOD_CTRL : 0);
-}
-
-/* ---- CSI ------------------------------------------------------------------------------------ */
-
-struct csi {
-    unsigned char private, intermediate, final; /* 0: none */
-    int param[PARAMS_MAX];                      /* 0: absent */
-    int n;
-};
-
-/* Takes d->seq apart: ESC [ private params intermediate final. Parameters after a colon are dropped. */
-static struct csi parse_csi(const struct decoder *d)
-{
-    struct csi c = {0};
-    size_t i = d->seq[1] == ESC ? 3 : 2;
-    bool sub = false;
-
-    c.final = d->seq[d->seq_len - 1];
-    c.n = 1;
-    for (; i + 1 < d->seq_len; i++) {
-        unsigned char b = d->seq[i];
-        if (b >= '<' && b <= '?') {
-            c.private = b;
-        } else if (b == ';') {
-            sub = false;
-            if (c.n < PARAMS_MAX)
-                c.n++;
-        } else if (b == ':') {
-            sub = true;
-        } else if (b >= '0' && b <= '9' && !sub) {
-            int *p = &c.param[c.n - 1];
-            *p = *p > 0xFFFFFF ? *p : *p * 10 + (b - '0');
-        } else if (b < '0') {
-            c.intermediate = b;
-        }
-    }
-    return c;
-}
-
-/* A key that came as a number (CSI code ; mods u, CSI 27 ; mods ; code ~). Readline is given what an
- * ordinary terminal would have sent, or nothing where there is no such thing (Shift-Enter). */
-static void finish_coded_key(struct decoder *d, int code, int mods, int64_t now_ns)
-{
-    char raw[8];
-    size_t n = 0;
-
-    go_to(d, GROUND);
-    if (code <= 0 || code > 0x10FFFF || (code >= 0xE000 && code <= 0xF8FF)) /* kitty's names of other keys */
-        return;
-    if (code == '\t' && (mods & KEYMOD_SHIFT)) {
-        push_key(d, KEYS_BACKTAB, "\033[Z", 3, now_ns);
-        return;
-    }
-    if ((mods & KEYMOD_CTRL) && (code == ' ' || (code >= '@' && code < DEL))) {
-        code &= 0x1F;
-        mods &= ~KEYMOD_CTRL;
-    }
-    if (code != '\r')
-        mods &= ~KEYMOD_SHIFT;
-    if (mods & KEYMOD_ALT)
-        raw[n++] = ESC;
-    n += utf8_encode((uint32_t)code, raw + n);
-    push_key(d, code | mods, raw, (mods & (KEYMOD_CTRL | KEYMOD_SHIFT)) ? 0 : n, now_ns);
-}
-
-static void count_clicks(struct decoder *d, struct term_event *event, int64_t now_ns)
-{
-    bool again = now_ns - d->click.when_ns < DOUBLE_CLICK_NS && d->click.x == event->mouse.x &&
-                 d->click.y == event->mouse.y && d->click.button == event->mouse.button;
-
-    d->click.count = again ? d->click.count + 1 : 1;
-    d->click.when_ns = now_ns;
-    d->click.x = event->mouse.x;
-    d->click.y = event->mouse.y;
-    d->click.button = event->mouse.button;
-    event->mouse.clicks = d->click.count;
-}
-
-/* `code` as in the SGR encoding; x and y from 1. */
-static void push_mouse(struct decoder *d, int code, int x, int y, bool release, int64_t now_ns)
-{
-    struct term_event event = {.kind = TERM_MOUSE};
-    int low = code & 3;
-
-    if (x < 1 || y < 1 || code >= 128)
-        return;
-    event.mouse.x = x - 1;
-    event.mouse.y = y - 1;
-    event.mouse.mods = ((code & 4) ? KEYMOD_SHIFT : 0) | ((code & 8) ? KEYMOD_ALT : 0) |
-                       ((code & 16) ? KEYMOD_CTRL : 0);
-    if (code & 64) {
-        if (low > 1)
-            return; /* sideways */
-        event.mouse.kind = low == 0 ? MOUSE_WHEEL_UP : MOUSE_WHEEL_DOWN;
-    } else if (release || low == 3) {
-        event.mouse.kind = MOUSE_RELEASE;
-        event.mouse.button = low < 3 ? low + 1 : d->button; /* X10 does not say which */
-        if (d->button == 0 || (code & 32))
-            return;
-        d->button = 0;
-    } else {
-        event.mouse.kind = (code & 32) ? MOUSE_DRAG : MOUSE_PRESS;
-        event.mouse.button = d->button = low + 1;
-        if (event.mouse.kind == MOUSE_PRESS)
-            count_clicks(d, &event, now_ns);
-    }
-    push(d, &event);
-}
-
-static void finish_reply(struct decoder *d, const struct csi *c)
-{
-    if (c->final == 'y' && c->intermediate == '$' && c->private == '?' && c->param[0] == 2026)
-        push_reply(d, REPLY_SYNC, c->param[1], 0);
-    else
-        push_reply(d, REPLY_OTHER, 0, 0);
-    go_to(d, GROUND);
-}
-
-static void finish_tilde(struct decoder *d, const struct csi *c, int64_t now_ns)
-{
-    int key = FIND_NAME(tilde_names, c->param[0]), mods = modifiers(c->param[1]);
-
-    if (c->param[0] == 200) {
-        go_to(d, PASTE);
-        d->paste_match = 0;
-        str_clear(&d->paste);
-        return;
-    }
-    if (c->param[0] == 27 && c->n >= 3) {
-        finish_coded_key(d, c->param[2], mods, now_ns);
-        return;
-    }
-    if (c->final == '$' || c->final == '@') /* rxvt */
-        mods |= KEYMOD_SHIFT;
-    if (c->final == '^' || c->final == '@')
-        mods |= KEYMOD_CTRL;
-    if (key != 0)
-        finish_key(d, key | mods, now_ns);
-    else
-        go_to(d, GROUND);
-}
-
-/* A complete CSI sequence lies in d->seq. */
-static void finish_csi(struct decoder *d, int64_t now_ns)
-{
-    struct csi c = parse_csi(d);
-
-    if (c.private == '<' && (c.final == 'M' || c.final == 'm')) {
-        push_mouse(d, c.param[0], c.param[1], c.param[2], c.final == 'm', now_ns);
-        go_to(d, GROUND);
-    } else if (c.private != 0 || c.intermediate != 0) {
-        finish_reply(d, &c);
-    } else if (c.final == 'R' && c.n == 2 && c.param[0] > 1) { /* CSI 1 ; mods R is F3 */
-        push_reply(d, REPLY_CURSOR, c.param[0], c.param[1]);
-        go_to(d, GROUND);
-    } else if (strchr("~^$@", c.final) != NULL) {
-        finish_tilde(d, &c, now_ns);
-    } else if (c.final == 'u') {
-        finish_coded_key(d, c.param[0], modifiers(c.param[1]), now_ns);
-    } else if (c.final == 'Z') {
-        finish_key(d, KEYS_BACKTAB, now_ns);
-    } else {
-        int key = FIND_NAME(final_names, c.final), mods = modifiers(c.param[1]);
-        if (c.final >= 'a')
-            mods |= KEYMOD_SHIFT;
-        if (key != 0)
-            finish_key(d, key | mods, now_ns);
-        else
-            go_to(d, GROUND);
-    }
 }
 
 /* ---- paste ---------------------------------------------------------------------------------- */
@@ -363,11 +131,11 @@ static void finish_paste(struct decoder *d)
     char *text = clean_paste(&d->paste);
 
     str_done(&d->paste);
-    go_to(d, GROUND);
+    decoder_go_to(d, GROUND);
     event.text = text != NULL ? text : mem_strdup("");
     event.len = strlen(event.text);
     d->has_prefix = false;
-    push(d, &event);
+    decoder_push(d, &event);
 }
 
 static void add_pasted(struct decoder *d, const char *bytes, size_t len)
@@ -411,9 +179,9 @@ static void take_ground(struct decoder *d, unsigned char b, int64_t now_ns)
     else if (b >= 0x80)
         d->state = UTF8;
     else
-        finish_key(d, key_of_byte(d, b), now_ns);
+        decoder_finish_key(d, key_of_byte(d, b), now_ns);
     if (d->state == UTF8 && utf8_unfinished((const char *)d->seq, 1) == 0)
-        go_to(d, GROUND); /* no character begins like this */
+        decoder_go_to(d, GROUND); /* no character begins like this */
 }
 
 static void take_utf8(struct decoder *d, unsigned char b, int64_t now_ns)
@@ -424,7 +192,7 @@ static void take_utf8(struct decoder *d, unsigned char b, int64_t now_ns)
     bool valid;
 
     if ((b & 0xC0) != 0x80) { /* cut off: the new byte counts */
-        go_to(d, GROUND);
+        decoder_go_to(d, GROUND);
         take_byte(d, b, now_ns);
         return;
     }
@@ -433,9 +201,9 @@ static void take_utf8(struct decoder *d, unsigned char b, int64_t now_ns)
         return;
     utf8_decode(bytes, d->seq_len - start, &c, &valid);
     if (!valid)
-        go_to(d, GROUND);
+        decoder_go_to(d, GROUND);
     else
-        finish_key(d, (int)c | (start > 0 ? KEYMOD_ALT : 0), now_ns);
+        decoder_finish_key(d, (int)c | (start > 0 ? KEYMOD_ALT : 0), now_ns);
 }
 
 /* After ESC (or ESC ESC, where the first was Alt). */
@@ -448,7 +216,7 @@ static void take_escape(struct decoder *d, unsigned char b, int64_t now_ns)
         return;
     }
     if (b == ESC) { /* three in a row: the first is a key of its own */
-        push_key(d, ESC, "\033", 1, now_ns);
+        decoder_push_key(d, ESC, "\033", 1, now_ns);
         return;
     }
     if (b == '[' || b == 'O') {
@@ -457,7 +225,7 @@ static void take_escape(struct decoder *d, unsigned char b, int64_t now_ns)
         return;
     }
     if (twice) { /* Esc, then Alt with a key */
-        push_key(d, ESC, "\033", 1, now_ns);
+        decoder_push_key(d, ESC, "\033", 1, now_ns);
         d->seq_len = 1;
     }
     if (now_ns < d->await_until_ns && strchr("]P_^X", b) != NULL && b != '\0') {
@@ -468,11 +236,11 @@ static void take_escape(struct decoder *d, unsigned char b, int64_t now_ns)
     if (b >= 0x80) {
         d->state = UTF8;
         if (utf8_unfinished((const char *)d->seq + 1, 1) == 0)
-            go_to(d, GROUND);
+            decoder_go_to(d, GROUND);
     } else if (b == '\t') {
-        finish_key(d, KEYS_BACKTAB, now_ns);
+        decoder_finish_key(d, KEYS_BACKTAB, now_ns);
     } else {
-        finish_key(d, KEYMOD_ALT | key_of_byte(d, b), now_ns);
+        decoder_finish_key(d, KEYMOD_ALT | key_of_byte(d, b), now_ns);
     }
 }
 
@@ -482,7 +250,7 @@ static void take_csi(struct decoder *d, unsigned char b, int64_t now_ns)
     bool first = d->seq_len == start;
 
     if (b < ' ' || b >= DEL) { /* no part of a sequence: that one is dropped */
-        go_to(d, GROUND);
+        decoder_go_to(d, GROUND);
         take_byte(d, b, now_ns);
         return;
     }
@@ -498,24 +266,20 @@ static void take_csi(struct decoder *d, unsigned char b, int64_t now_ns)
     bool final = b >= '@' || (b == '$' && d->seq[start] != '?' && !first);
     if (d->seq_len == sizeof d->seq) { /* longer than any that we know */
         if (final)
-            go_to(d, GROUND);
+            decoder_go_to(d, GROUND);
         return;
     }
     collect(d, b);
     if (final)
-        finish_csi(d, now_ns);
+        decoder_finish_csi(d, now_ns);
 }
 
 static void take_ss3(struct decoder *d, unsigned char b, int64_t now_ns)
 {
-    int key = FIND_NAME(final_names, b);
+    int key = decoder_ss3_key(b);
 
-    if (key != 0 && b >= 'a')
-        key |= KEYMOD_CTRL;
-    if (key == 0)
-        key = FIND_NAME(keypad_names, b);
     if (key == 0) {
-        go_to(d, GROUND);
+        decoder_go_to(d, GROUND);
         if (b < ' ')
             take_byte(d, b, now_ns);
         return;
@@ -526,16 +290,16 @@ static void take_ss3(struct decoder *d, unsigned char b, int64_t now_ns)
         d->seq[0] = (unsigned char)key;
         d->seq_len = 1;
     }
-    finish_key(d, key, now_ns);
+    decoder_finish_key(d, key, now_ns);
 }
 
 static void take_linux_f(struct decoder *d, unsigned char b, int64_t now_ns)
 {
     collect(d, b);
     if (b >= 'A' && b <= 'E')
-        finish_key(d, KEYS_F1 + (b - 'A'), now_ns);
+        decoder_finish_key(d, KEYS_F1 + (b - 'A'), now_ns);
     else
-        go_to(d, GROUND);
+        decoder_go_to(d, GROUND);
 }
 
 static void take_x10(struct decoder *d, unsigned char b, int64_t now_ns)
@@ -546,8 +310,8 @@ static void take_x10(struct decoder *d, unsigned char b, int64_t now_ns)
     if (d->seq_len < start + 3)
         return;
     const unsigned char *m = d->seq + start;
-    push_mouse(d, m[0] - 32, m[1] - 32, m[2] - 32, false, now_ns);
-    go_to(d, GROUND);
+    decoder_push_mouse(d, m[0] - 32, m[1] - 32, m[2] - 32, false, now_ns);
+    decoder_go_to(d, GROUND);
 }
 
 /* Up to BEL or ESC \ ; what it says is of no interest. */
@@ -557,8 +321,8 @@ static void take_string(struct decoder *d, unsigned char b, int64_t now_ns)
 
     (void)now_ns;
     if (b == BEL || (escaped && b == '\\')) {
-        go_to(d, GROUND);
-        push_reply(d, REPLY_OTHER, 0, 0);
+        decoder_go_to(d, GROUND);
+        decoder_push_reply(d, REPLY_OTHER, 0, 0);
     } else {
         d->seq_len = 1;
         if (b == ESC)
@@ -579,7 +343,7 @@ static void take_byte(struct decoder *d, unsigned char b, int64_t now_ns)
         return;
     }
     if (b == ESC && d->state != GROUND && d->state != ESCAPE && d->state != STRING)
-        go_to(d, GROUND); /* ESC begins anew, whatever was under way */
+        decoder_go_to(d, GROUND); /* ESC begins anew, whatever was under way */
     take[d->state](d, b, now_ns);
 }
 
@@ -645,13 +409,13 @@ void decoder_expire(struct decoder *d, int64_t now_ns)
     if (is_typed(d)) {
         unsigned char last = d->seq[d->seq_len - 1];
         if (d->seq_len > 1 && d->seq[1] == ESC)
-            push_key(d, ESC, "\033", 1, now_ns);
+            decoder_push_key(d, ESC, "\033", 1, now_ns);
         if (last == ESC)
-            push_key(d, ESC, "\033", 1, now_ns);
+            decoder_push_key(d, ESC, "\033", 1, now_ns);
         else
-            push_key(d, KEYMOD_ALT | last, (char[]){ESC, (char)last}, 2, now_ns);
+            decoder_push_key(d, KEYMOD_ALT | last, (char[]){ESC, (char)last}, 2, now_ns);
     }
-    go_to(d, GROUND);
+    decoder_go_to(d, GROUND);
 }
 
 bool decoder_next(struct decoder *d, struct term_event *out)
