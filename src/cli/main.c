@@ -77,11 +77,14 @@ static void print_help(void)
 static int finish_output(int status)
 {
     struct error err;
+    int why = fflush(stdout) == 0 ? 0 : errno;
 
-    errno = 0;
-    if ((fflush(stdout) == 0 && !ferror(stdout)) || errno == EPIPE || status != EXIT_SUCCESS)
+    if (status != EXIT_SUCCESS || why == EPIPE || (why == 0 && !ferror(stdout)))
         return status;
-    error_set_errno(&err, errno, "standard output");
+    if (why != 0)
+        error_set_errno(&err, why, "standard output");
+    else
+        error_set(&err, "standard output: not all of it could be written");
     return cli_fail(&err);
 }
 

@@ -373,6 +373,7 @@ static void run(struct oneshot *s)
     flush_output(s);
     if (s->write_errno == EPIPE) {
         s->status = EXIT_SUCCESS; /* the reader has what it wanted */
+        clearerr(stdout);
     } else if (s->write_errno != 0) {
         error_set_errno(&err, s->write_errno, "standard output");
         s->status = cli_fail(&err);
