@@ -15,62 +15,19 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/plain_text.h"
-#include "config/preset.h"
+#include "cli/plain_impl.h"
 #include "tui/completion.h"
-#include "tui/editor.h"
 #include "tui/history_file.h"
 #include "tui/signals.h"
 
 static const int64_t TWICE_NS = 1500000000; /* Ctrl-C again within this leaves */
 enum { LINE_MAX_BYTES = 1 << 20, RECAP_TURNS = 2 };
 
-/* One chat, as readline's callbacks know no context. An answer and the prompt never share a line: while
- * an answer streams there is no prompt; the first key typed then puts one up and holds the generator
- * until Enter, so that nothing is drawn that is not shown. */
-static struct plain {
-    struct app *app;
-    bool by_hand;                /* standard input is a terminal: readline */
-    FILE *notes;                 /* prompts and messages: not in a file that takes the answers */
-    bool shown;                  /* the prompt is on the screen */
-    bool held;                   /* the generator waits for what is being typed */
-    bool starts_line, notes_start_line; /* stdout, and notes where they are apart, stand at the start of a line */
-    const struct turn *turn;     /* the answer being printed, or NULL */
-    size_t printed;              /* bytes of its text */
-    const struct conversation *conversation;
-    char message[256];           /* as printed last */
-    struct str typed;            /* lines that end in a backslash so far; or input not yet entered */
-    char *line;                  /* readline's newest line; owned */
-    bool at_end;                 /* of the input */
-    int64_t interrupted_ns;
-    int status;
-} p;
+/* Readline's callbacks know no context. */
+static struct plain p;
+
 
 /* ---- output --------------------------------------------------------------------------------- */
-
-static bool *at_start(FILE *out)
-{
-    return out == stdout ? &p.starts_line : &p.notes_start_line;
-}
-
-static void print_text(FILE *out, const char *text, size_t len)
-{
-    struct str safe = STR_INIT;
-
-    plain_text_add(&safe, text, len);
-    if (safe.len > 0) {
-        fwrite(safe.data, 1, safe.len, out);
-        *at_start(out) = safe.data[safe.len - 1] == '\n';
-    }
-    str_done(&safe);
-}
-
-static void start_line(FILE *out)
-{
-    if (!*at_start(out))
-        fputc('\n', out);
-    *at_start(out) = true;
-}
 
 /* A line of ours; a prompt that stands there is put up again behind it. */
 static void note(const char *text)
@@ -78,15 +35,15 @@ static void note(const char *text)
     bool shown = p.shown;
 
     p.shown = false;
-    start_line(p.notes);
+    plain_start_line(&p, p.notes);
     fputs("* ", p.notes);
-    print_text(p.notes, text, strlen(text));
+    plain_print(&p, p.notes, text, strlen(text));
     fputc('\n', p.notes);
-    *at_start(p.notes) = true;
+    *plain_at_start(&p, p.notes) = true;
     if (shown) {
         p.shown = true;
         rl_forced_update_display();
-        *at_start(p.notes) = false;
+        *plain_at_start(&p, p.notes) = false;
     }
 }
 
@@ -103,7 +60,7 @@ static void print_rest(void)
 {
     if (p.turn == NULL)
         return;
-    print_text(stdout, str_text(&p.turn->text) + p.printed, p.turn->text.len - p.printed);
+    plain_print(&p, stdout, str_text(&p.turn->text) + p.printed, p.turn->text.len - p.printed);
     p.printed = p.turn->text.len;
 }
 
@@ -116,7 +73,7 @@ static void print_answer(void)
     if (p.app->answer == NULL || p.app->answer == p.turn)
         return;
     if (p.turn != NULL)
-        start_line(stdout);
+        plain_start_line(&p, stdout);
     p.turn = p.app->answer;
     p.printed = 0;
     print_rest();
@@ -137,8 +94,8 @@ static void recapitulate(void)
         const struct turn *t = conversation_at(c, i);
         if (t->role == ROLE_USER)
             fputs("> ", p.notes);
-        print_text(p.notes, str_text(&t->text), t->text.len);
-        start_line(p.notes);
+        plain_print(&p, p.notes, str_text(&t->text), t->text.len);
+        plain_start_line(&p, p.notes);
     }
 }
 
@@ -155,7 +112,7 @@ static void show_prompt(void)
     if (p.shown || !p.by_hand)
         return;
     fflush(stdout);
-    start_line(p.notes);
+    plain_start_line(&p, p.notes);
     if (app_is_answering(p.app) && !p.app->control.paused) {
         p.held = true;
         app_set_paused(p.app, true);
@@ -164,7 +121,7 @@ static void show_prompt(void)
     rl_set_prompt(p.typed.len > 0 ? "... " : "> ");
     rl_on_new_line();
     rl_forced_update_display();
-    *at_start(p.notes) = false;
+    *plain_at_start(&p, p.notes) = false;
 }
 
 static void release_hold(void)
@@ -180,7 +137,7 @@ static void take_line(char *line)
     if (line == NULL)
         p.at_end = true;
     else
-        *at_start(p.notes) = true; /* readline has ended the line */
+        *plain_at_start(&p, p.notes) = true; /* readline has ended the line */
     free(p.line);
     p.line = line;
 }
@@ -240,7 +197,7 @@ static void read_key(void)
         struct termios modes;
         if (tcgetattr(STDIN_FILENO, &modes) != 0) /* no Ctrl-D: the terminal is gone */
             p.status = 128 + SIGHUP;
-        start_line(p.notes);
+        plain_start_line(&p, p.notes);
         p.app->quit = true;
     }
 }
@@ -292,7 +249,7 @@ static void empty_line(void)
     str_clear(&p.typed);
     app_cancel_edit(p.app);
     p.shown = false;
-    start_line(p.notes);
+    plain_start_line(&p, p.notes);
 }
 
 static void on_interrupt(void)
@@ -309,7 +266,7 @@ static void on_interrupt(void)
         release_hold();
         app_stop(p.app);
     } else if (p.interrupted_ns != 0 && now_ns - p.interrupted_ns < TWICE_NS) {
-        start_line(p.notes);
+        plain_start_line(&p, p.notes);
         p.app->quit = true;
     } else {
         p.interrupted_ns = now_ns;
@@ -367,7 +324,7 @@ static void input_ready(void *view)
 
 /* ---- the view ------------------------------------------------------------------------------- */
 
-static void changed(void *view, unsigned what)
+void plain_changed(void *view, unsigned what)
 {
     (void)view;
     if (p.app->conversation != p.conversation)
@@ -378,96 +335,6 @@ static void changed(void *view, unsigned what)
         note_message();
 }
 
-static bool edit_text(void *view, const char *text, char **out, struct error *err)
-{
-    (void)view;
-    if (!p.by_hand)
-        return error_set(err, "edit: standard input is not a terminal");
-    rl_deprep_terminal();
-    signals_lend(true);
-    bool edited = editor_run(text, out, err);
-    signals_lend(false);
-    rl_prep_terminal(1);
-    return edited;
-}
-
-static bool copy(void *view, const char *text, struct error *err)
-{
-    (void)view;
-    (void)text;
-    return error_set(err, "copy: a plain terminal has no clipboard; /export writes a file");
-}
-
-static void set_input(void *view, const char *text)
-{
-    (void)view;
-    if (!p.by_hand)
-        return;
-    rl_replace_line(text, 1);
-    rl_point = rl_end;
-    if (p.shown)
-        rl_forced_update_display();
-}
-
-static void show_page(void *view, const char *title, const char *text)
-{
-    (void)view;
-    start_line(p.notes);
-    fprintf(p.notes, "-- %s --\n", title);
-    print_text(p.notes, text, strlen(text));
-    start_line(p.notes);
-}
-
-static void pick_preset(void *view)
-{
-    struct preset_list list;
-
-    (void)view;
-    preset_list_all(&list);
-    start_line(p.notes);
-    for (size_t i = 0; i < list.n; i++) {
-        const struct preset_entry *e = &list.items[i];
-        bool current = strcmp(e->name, p.app->desk.preset_name) == 0;
-        const char *about = e->problem != NULL ? e->problem : e->description;
-        fprintf(p.notes, "%c %-14s %s\n", current ? '>' : ' ', e->name, about != NULL ? about : "");
-    }
-    preset_list_done(&list);
-}
-
-static bool set_theme(void *view, const char *name, struct error *err)
-{
-    (void)view;
-    (void)name;
-    return error_set(err, "theme: a plain terminal has no colours");
-}
-
-/* One line is read, its first letter counts. */
-static bool confirm_choice(void *view, const char *question, const char *keys, char *answer)
-{
-    char c = '\0', rest = '\0';
-
-    (void)view;
-    if (!p.by_hand)
-        return false;
-    start_line(p.notes);
-    fprintf(p.notes, "%s [%s] ", question, keys);
-    fflush(p.notes);
-    rl_deprep_terminal();
-    bool read_one = read(STDIN_FILENO, &c, 1) == 1;
-    while (read_one && c != '\n' && rest != '\n' && read(STDIN_FILENO, &rest, 1) == 1)
-        ;
-    rl_prep_terminal(1);
-    *answer = c;
-    return c != '\0' && c != '\n' && strchr(keys, c) != NULL;
-}
-
-static bool act(void *view, enum action action)
-{
-    (void)view;
-    (void)action;
-    return false;
-}
-
 /* Between two rounds of the loop: the end of an answer, the prompt, the next line. */
 static int64_t tick(void *view, int64_t now_ns)
 {
@@ -475,7 +342,7 @@ static int64_t tick(void *view, int64_t now_ns)
     (void)now_ns;
     if (p.turn != NULL && p.app->answer != p.turn && !p.shown) {
         print_answer();
-        start_line(stdout);
+        plain_start_line(&p, stdout);
         p.turn = p.app->answer;
         p.printed = 0;
     }
@@ -498,8 +365,8 @@ static int edit_line(int count, int key)
 
     (void)count;
     (void)key;
-    if (edit_text(NULL, rl_line_buffer, &text, &err)) {
-        set_input(NULL, text);
+    if (plain_edit_text(&p, rl_line_buffer, &text, &err)) {
+        plain_set_input(&p, text);
         free(text);
     } else {
         note(err.text);
@@ -538,21 +405,9 @@ static void close_readline(void)
     history_file_close();
 }
 
-static const struct view_ops ops = {
-    .changed = changed,
-    .act = act,
-    .edit_text = edit_text,
-    .copy = copy,
-    .set_input = set_input,
-    .show_page = show_page,
-    .pick_preset = pick_preset,
-    .set_theme = set_theme,
-    .confirm_choice = confirm_choice,
-};
-
 static void attach(struct app *app)
 {
-    app->ops = &ops;
+    app->ops = &plain_view_ops;
     app->ops_ctx = &p;
     app->view_fd = STDIN_FILENO;
     app->input_ready = input_ready;
@@ -585,7 +440,7 @@ int plain_run(struct app *app)
     app_run(app);
     print_answer();
     if (p.turn != NULL)
-        start_line(stdout);
+        plain_start_line(&p, stdout);
     fflush(stdout);
     if (p.by_hand)
         close_readline();

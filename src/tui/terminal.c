@@ -5,8 +5,6 @@
 #include <curses.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <langinfo.h>
-#include <locale.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -19,6 +17,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "tui/base64.h"
 #include "tui/signals.h"
 
 #define MS ((int64_t)1000000)
@@ -51,26 +50,6 @@ static struct {
     bool ended;                 /* TERM_QUIT was told */
 } term;
 
-/* ---- locale --------------------------------------------------------------------------------- */
-
-bool terminal_set_locale(void)
-{
-    static const char *const fallbacks[] = {"C.UTF-8", "C.utf8", "en_US.UTF-8"};
-
-    setlocale(LC_CTYPE, "");
-    if (strcmp(nl_langinfo(CODESET), "UTF-8") == 0)
-        return true;
-    for (size_t i = 0; i < sizeof fallbacks / sizeof fallbacks[0]; i++) {
-        if (setlocale(LC_CTYPE, fallbacks[i]) == NULL)
-            continue;
-        /* Readline reads the environment itself. */
-        unsetenv("LC_ALL");
-        setenv("LC_CTYPE", fallbacks[i], 1);
-        return true;
-    }
-    return false;
-}
-
 /* ---- output --------------------------------------------------------------------------------- */
 
 /* Past curses, whose buffer is empty between frames. A terminal that is gone is noticed by reading. */
@@ -102,23 +81,6 @@ void terminal_beep(void)
         emit_text("\a");
 }
 
-static char *encode_base64(const char *bytes, size_t len)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    char *out = mem_alloc((len + 2) / 3 * 4 + 1), *p = out;
-
-    for (size_t i = 0; i < len; i += 3) {
-        size_t n = len - i < 3 ? len - i : 3;
-        unsigned v = 0;
-        for (size_t k = 0; k < 3; k++)
-            v = v << 8 | (k < n ? (unsigned char)bytes[i + k] : 0);
-        for (size_t k = 0; k < 4; k++)
-            *p++ = k <= n ? digits[v >> (18 - 6 * k) & 63] : '=';
-    }
-    *p = '\0';
-    return out;
-}
-
 bool terminal_copy(const char *text, size_t len, struct error *err)
 {
     if (!term.open || term.lent)
@@ -126,7 +88,7 @@ bool terminal_copy(const char *text, size_t len, struct error *err)
     if (len > COPY_MAX)
         return error_set(err, "copy: %zu bytes are more than terminals take (%d); /export writes a file",
                          len, (int)COPY_MAX);
-    char *code = encode_base64(text, len);
+    char *code = base64_encode(text, len);
     emit_text("\033]52;c;");
     emit_text(code);
     emit_text("\a");

@@ -14,8 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum news { STARTED, STOPPED, CONTINUED, EXITED };
+
 struct report {
-    enum { STARTED, STOPPED, CONTINUED, EXITED } what;
+    enum news what;
     int value;
     struct termios termios;
 };
@@ -29,7 +31,7 @@ static _Noreturn void die(const char *what)
 /* ---- the shell's side ----------------------------------------------------------------------- */
 
 /* `modes`: those of the terminal at that time. */
-static void tell(int fd, int what, int value, const struct termios *modes)
+static void tell(int fd, enum news what, int value, const struct termios *modes)
 {
     struct report r;
 

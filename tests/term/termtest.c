@@ -111,8 +111,18 @@ static bool has_started(void)
     return t.job.program > 0;
 }
 
+static void stop_program(void)
+{
+    if (t.started) {
+        job_end(&t.job);
+        screen_done(&t.screen);
+    }
+    t.started = false;
+}
+
 static void start(char **argv)
 {
+    stop_program();
     screen_init(&t.screen, t.rows, t.cols);
     job_start(&t.job, argv, t.rows, t.cols, t.input, t.output);
     t.started = true;
@@ -770,10 +780,7 @@ static int remove_one(const char *path, const struct stat *info, int kind, struc
 
 static void tear_down(void)
 {
-    if (t.started) {
-        job_end(&t.job);
-        screen_done(&t.screen);
-    }
+    stop_program();
     free(t.input);
     free(t.output);
     nftw(t.dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
@@ -848,5 +855,6 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++)
         failures += run_file(argv[i], &n);
     printf("1..%d\n", n);
+    str_done(&golden);
     return failures > 0;
 }
