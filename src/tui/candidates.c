@@ -205,12 +205,17 @@ static void draw_more(struct canvas *c, int row, struct rect area, const struct 
     canvas_text_right(c, row, area.col + g.now_end, STYLE_DIM, number);
 }
 
-static void draw_cut(struct canvas *c, int row, struct rect area, const struct sampler_stage *stage)
+static void draw_cut(struct canvas *c, int row, struct rect area, const struct view *view,
+                     const struct sampler_stage *stage)
 {
     char count[FORMAT_MAX], text[64];
 
     format_count(stage->changed, count);
-    snprintf(text, sizeof text, "%s cut %s", knob_traits[stage->stage].label, count);
+    /* the stages bear the names of their knobs, but a temperature that cuts is the greedy guard */
+    const char *name = view->greedy && stage->stage == STAGE_TEMPERATURE
+                           ? "greedy"
+                           : knob_traits[stage->stage].label;
+    snprintf(text, sizeof text, "%s cut %s", name, count);
     panel_heading(c, row, area, text);
     if (!isfinite(stage->cut_share))
         return;
@@ -256,7 +261,7 @@ void candidates_draw(struct canvas *c, struct rect area, const struct app *app, 
             draw_more(c, row, area, view, rows, n);
             break;
         case CANDIDATE_CUT:
-            draw_cut(c, row, area, &view->stages[rows[i].index]);
+            draw_cut(c, row, area, view, &view->stages[rows[i].index]);
             break;
         }
     }

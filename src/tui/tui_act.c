@@ -34,6 +34,8 @@ void tui_set_focus(struct tui *t, enum focus focus)
         focus = FOCUS_INPUT;
     if (t->focus == FOCUS_TRANSCRIPT && focus != FOCUS_TRANSCRIPT)
         scrollback_leave(&t->scrollback);
+    if (t->focus != focus && t->app->severity == SAY_INFO)
+        app_say(t->app, SAY_INFO, "%s", ""); /* the hints of the new place are of more use */
     t->focus = focus;
     t->typed[0] = '\0';
     t->changed |= CHANGE_DESK;
