@@ -66,21 +66,21 @@ static const struct known keys[] = {
     {"\033[1;2R", KEYMOD_SHIFT | KEYS_F3, NULL},
     {"\033\033[A", KEYMOD_ALT | KEYS_UP, NULL},
     {"\033\033OA", KEYMOD_ALT | KEYS_UP, NULL},
-    {"\033[a", KEYMOD_SHIFT | KEYS_UP, NULL},   /* rxvt */
+    {"\033[a", KEYMOD_SHIFT | KEYS_UP, NULL}, /* rxvt */
     {"\033Oa", KEYMOD_CTRL | KEYS_UP, NULL},
     {"\033[3^", KEYMOD_CTRL | KEYS_DELETE, NULL},
     {"\033[3$", KEYMOD_SHIFT | KEYS_DELETE, NULL},
     {"\033[3@", KEYMOD_SHIFT | KEYMOD_CTRL | KEYS_DELETE, NULL},
-    {"\033OM", '\r', "\r"},                      /* keypad */
+    {"\033OM", '\r', "\r"}, /* keypad */
     {"\033Oq", '1', "1"},
-    {"\033[97;5u", 1, "\001"},                   /* keys as numbers */
+    {"\033[97;5u", 1, "\001"}, /* keys as numbers */
     {"\033[97;3u", KEYMOD_ALT | 'a', "\033a"},
     {"\033[13;2u", KEYMOD_SHIFT | '\r', ""},
     {"\033[27;5;106~", 10, "\n"},
     {"\033[9;2u", KEYS_BACKTAB, "\033[Z"},
     {"\033[233u", 0xE9, "\303\251"},
     {"\033[97:65;2u", 'a', "a"},
-    {"\030p", KEYMOD_CTRL_X | 'p', NULL},        /* ^X and a key */
+    {"\030p", KEYMOD_CTRL_X | 'p', NULL}, /* ^X and a key */
     {"\030 ", KEYMOD_CTRL_X | ' ', NULL},
     {"\030R", KEYMOD_CTRL_X | 'R', NULL},
     {"\030\005", KEYMOD_CTRL_X | 5, NULL},
@@ -268,7 +268,8 @@ static void test_backspace(void **state)
 
 /* ---- mouse ---------------------------------------------------------------------------------- */
 
-static void expect_mouse(struct decoder *d, enum mouse_kind kind, int button, int x, int y, int clicks)
+static void expect_mouse(struct decoder *d, enum mouse_kind kind, int button, int x, int y,
+                         int clicks)
 {
     struct term_event e;
 
@@ -297,7 +298,8 @@ static void test_mouse(void **state)
     expect_mouse(&d, MOUSE_WHEEL_UP, 0, 0, 0, 0);
     expect_mouse(&d, MOUSE_WHEEL_DOWN, 0, 0, 0, 0);
     expect_mouse(&d, MOUSE_PRESS, 3, 0, 0, 1);
-    feed_text(&d, "\033[<2;1;1m\033[<0;0;5M\033[<35;4;4M", 0); /* column 0; motion without a button */
+    feed_text(&d, "\033[<2;1;1m\033[<0;0;5M\033[<35;4;4M",
+              0); /* column 0; motion without a button */
     expect_mouse(&d, MOUSE_RELEASE, 3, 0, 0, 0);
     expect_nothing(&d);
     feed_text(&d, "\033[M !!\033[M#!!", 0); /* the old encoding */
@@ -340,7 +342,8 @@ static void expect_paste(struct decoder *d, const char *text)
 
 static void test_paste(void **state)
 {
-    static const char bytes[] = "\033[200~one\r\ntwo\rthree\n\033[201x\033\033[A\003\302\205\344\270\255\377\033[201~z";
+    static const char bytes[] =
+        "\033[200~one\r\ntwo\rthree\n\033[201x\033\033[A\003\302\205\344\270\255\377\033[201~z";
     struct decoder d;
     (void)state;
 
@@ -419,7 +422,8 @@ static void test_replies(void **state)
     }
 }
 
-/* Answers to questions that an earlier program asked come in the first second, and are nothing to us. */
+/* Answers to questions that an earlier program asked come in the first second, and are nothing to
+ * us. */
 static void test_strings(void **state)
 {
     struct decoder d;

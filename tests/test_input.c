@@ -14,9 +14,9 @@
 #include "tui/terminal.h"
 
 static struct {
-    char *entered;       /* the last text handed over, owned */
+    char *entered; /* the last text handed over, owned */
     int n_entered, n_eof, n_changed;
-    char matches[256];   /* as listed last, blank-separated */
+    char matches[256]; /* as listed last, blank-separated */
 } seen;
 
 static void on_entered(void *ctx, const char *text)
@@ -94,10 +94,10 @@ static void feed(const char *bytes)
     decoder_done(&d);
 }
 
-#define UP    "\033[A"
-#define DOWN  "\033[B"
-#define LEFT  "\033[D"
-#define HOME  "\033[H"
+#define UP   "\033[A"
+#define DOWN "\033[B"
+#define LEFT "\033[D"
+#define HOME "\033[H"
 
 static void expect(const char *text, size_t cursor)
 {
@@ -140,7 +140,8 @@ static void test_wide(void **state)
     assert_string_equal(seen.entered, "\344\270\255");
 }
 
-/* Readline is not told the terminal's name, so what it would learn from it is bound all the same. */
+/* Readline is not told the terminal's name, so what it would learn from it is bound all the same.
+ */
 static void test_named_keys(void **state)
 {
     (void)state;
@@ -184,7 +185,8 @@ static void test_cancel(void **state)
     feed("something");
     input_cancel();
     expect("", 0);
-    feed("xyz\r" "\022x");
+    feed("xyz\r"
+         "\022x");
     assert_true(input_is_searching());
     input_cancel();
     assert_false(input_is_searching());
@@ -234,7 +236,8 @@ static void test_moving_between_lines(void **state)
     assert_int_equal(input_cursor(), 9);
     feed("\005");
     assert_int_equal(input_cursor(), 12);
-    feed("\001" "\013");
+    feed("\001"
+         "\013");
     expect("\344\270\255\346\226\207ab\n\n12345", 9);
     feed("\013"); /* at its end: the newline */
     expect("\344\270\255\346\226\207ab\n12345", 9);
@@ -266,7 +269,12 @@ static void test_history(void **state)
     struct stat st;
     (void)state;
 
-    feed("first\r" "second\r" "second\r" "  \r" "two\nlines\r" "#1 is a number\r");
+    feed("first\r"
+         "second\r"
+         "second\r"
+         "  \r"
+         "two\nlines\r"
+         "#1 is a number\r");
     assert_int_equal(seen.n_entered, 6);
     feed(UP UP);
     expect("two\nlines", 9);
@@ -306,7 +314,9 @@ static void test_no_save(void **state)
 static void test_search(void **state)
 {
     (void)state;
-    feed("alpha one\r" "beta two\r" "\022alp");
+    feed("alpha one\r"
+         "beta two\r"
+         "\022alp");
     assert_true(input_is_searching());
     assert_true(input_takes_escape());
     assert_non_null(strstr(input_prompt(), "alp"));
@@ -315,7 +325,8 @@ static void test_search(void **state)
     assert_false(input_is_searching());
     assert_string_equal(input_prompt(), "> ");
     expect("alpha one", 0);
-    feed("\005" "!\r");
+    feed("\005"
+         "!\r");
     assert_string_equal(seen.entered, "alpha one!");
 }
 
@@ -346,7 +357,8 @@ static void test_vi(void **state)
     feed("bx");
     expect("hello orld", 6);
     feed("A!\033");
-    feed("0" "i>\033[C<"); /* an arrow in insertion is an arrow */
+    feed("0"
+         "i>\033[C<"); /* an arrow in insertion is an arrow */
     expect(">h<ello orld!", 3);
     feed("\r");
     assert_string_equal(seen.entered, ">h<ello orld!");
@@ -480,11 +492,13 @@ static void test_editor(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_typing),   TEST(test_wide),       TEST(test_named_keys), TEST(test_unknown_keys), TEST(test_eof),
-        TEST(test_cancel),   TEST(test_set_text),   TEST(test_new_lines),    TEST(test_moving_between_lines),
-        TEST(test_paste),    TEST(test_history),    TEST(test_no_save),      TEST(test_search),
-        TEST(test_argument), TEST(test_vi),         TEST(test_mode_in_prompt), TEST(test_completion),
-        TEST(test_completion_of_files), TEST(test_layout), TEST(test_editor),
+        TEST(test_typing),         TEST(test_wide),       TEST(test_named_keys),
+        TEST(test_unknown_keys),   TEST(test_eof),        TEST(test_cancel),
+        TEST(test_set_text),       TEST(test_new_lines),  TEST(test_moving_between_lines),
+        TEST(test_paste),          TEST(test_history),    TEST(test_no_save),
+        TEST(test_search),         TEST(test_argument),   TEST(test_vi),
+        TEST(test_mode_in_prompt), TEST(test_completion), TEST(test_completion_of_files),
+        TEST(test_layout),         TEST(test_editor),
     };
 
     if (mkdtemp(folder) == NULL || !terminal_set_locale()) {

@@ -26,7 +26,6 @@ enum { LINE_MAX_BYTES = 1 << 20, RECAP_TURNS = 2 };
 /* Readline's callbacks know no context. */
 static struct plain p;
 
-
 /* ---- output --------------------------------------------------------------------------------- */
 
 /* A line of ours; a prompt that stands there is put up again behind it. */
@@ -150,7 +149,8 @@ static bool sets_pause(const char *line)
     return sscanf(line, "/set %15s", name) == 1 && strncmp(name, "pause", 5) == 0;
 }
 
-/* A whole line. The hold ends after it has acted, so that the next token is drawn with what it set. */
+/* A whole line. The hold ends after it has acted, so that the next token is drawn with what it set.
+ */
 static void enter(const char *line)
 {
     bool about_pause = sets_pause(line);
@@ -202,7 +202,8 @@ static void read_key(void)
     }
 }
 
-/* Standard input that is a pipe or a file: read while there is room, entered one line after another. */
+/* Standard input that is a pipe or a file: read while there is room, entered one line after
+ * another. */
 static void read_stream(void)
 {
     char bytes[4096];
@@ -236,7 +237,8 @@ static void enter_from_stream(void)
     if (p.at_end && p.typed.len == 0 && !app_is_answering(p.app))
         p.app->quit = true;
     /* Not polled while there are lines to enter: they wait, and so may whoever writes them. */
-    p.app->view_fd = p.at_end || memchr(str_text(&p.typed), '\n', p.typed.len) != NULL ? -1 : STDIN_FILENO;
+    p.app->view_fd =
+        p.at_end || memchr(str_text(&p.typed), '\n', p.typed.len) != NULL ? -1 : STDIN_FILENO;
 }
 
 /* ---- signals -------------------------------------------------------------------------------- */
@@ -374,12 +376,14 @@ static int edit_line(int count, int key)
     return 0;
 }
 
-/* Readline on a terminal of which nothing is assumed: it then prints text, blanks, returns and backspaces. */
+/* Readline on a terminal of which nothing is assumed: it then prints text, blanks, returns and
+ * backspaces. */
 static void open_readline(void)
 {
     static const char *const variables[][2] = {
-        {"enable-bracketed-paste", "off"}, {"enable-active-region", "off"}, {"show-mode-in-prompt", "off"},
-        {"colored-stats", "off"}, {"colored-completion-prefix", "off"}, {"bell-style", "none"},
+        {"enable-bracketed-paste", "off"},    {"enable-active-region", "off"},
+        {"show-mode-in-prompt", "off"},       {"colored-stats", "off"},
+        {"colored-completion-prefix", "off"}, {"bell-style", "none"},
     };
 
     rl_readline_name = "fader";

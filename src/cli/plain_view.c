@@ -93,7 +93,8 @@ static void pick_preset(void *view)
         const struct preset_entry *e = &list.items[i];
         bool current = strcmp(e->name, p->app->desk.preset_name) == 0;
         const char *about = e->problem != NULL ? e->problem : e->description;
-        str_add_format(&text, "%c %-14s %s\n", current ? '>' : ' ', e->name, about != NULL ? about : "");
+        str_add_format(&text, "%c %-14s %s\n", current ? '>' : ' ', e->name,
+                       about != NULL ? about : "");
     }
     plain_print(p, p->notes, str_text(&text), text.len);
     str_done(&text);

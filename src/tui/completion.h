@@ -1,4 +1,5 @@
-/* Completion for readline: commands, presets, themes, models from app/command.h; files from readline. */
+/* Completion for readline: commands, presets, themes, models from app/command.h; files from
+ * readline. */
 #ifndef FADER_TUI_COMPLETION_H
 #define FADER_TUI_COMPLETION_H
 

@@ -76,7 +76,8 @@ void decoder_push_key(struct decoder *d, int key, const void *raw, size_t raw_le
 
 void decoder_push_reply(struct decoder *d, enum term_reply reply, int a, int b)
 {
-    decoder_push(d, &(struct term_event){.kind = TERM_REPLY, .reply = reply, .reply_a = a, .reply_b = b});
+    decoder_push(
+        d, &(struct term_event){.kind = TERM_REPLY, .reply = reply, .reply_a = a, .reply_b = b});
 }
 
 void decoder_go_to(struct decoder *d, enum decoder_state state)
@@ -333,9 +334,9 @@ static void take_string(struct decoder *d, unsigned char b, int64_t now_ns)
 static void take_byte(struct decoder *d, unsigned char b, int64_t now_ns)
 {
     static void (*const take[])(struct decoder *, unsigned char, int64_t) = {
-        [GROUND] = take_ground,   [UTF8] = take_utf8,     [ESCAPE] = take_escape,
-        [CSI] = take_csi,         [SS3] = take_ss3,       [LINUX_F] = take_linux_f,
-        [X10_MOUSE] = take_x10,   [STRING] = take_string,
+        [GROUND] = take_ground, [UTF8] = take_utf8,     [ESCAPE] = take_escape,
+        [CSI] = take_csi,       [SS3] = take_ss3,       [LINUX_F] = take_linux_f,
+        [X10_MOUSE] = take_x10, [STRING] = take_string,
     };
 
     if (d->state == PASTE) {

@@ -19,24 +19,24 @@ struct name {
 
 /* Final bytes of CSI and SS3; the lower-case arrows are rxvt's (CSI: Shift, SS3: Ctrl). */
 static const struct name final_names[] = {
-    {'A', KEYS_UP},  {'B', KEYS_DOWN}, {'C', KEYS_RIGHT},   {'D', KEYS_LEFT}, {'H', KEYS_HOME},
-    {'F', KEYS_END}, {'P', KEYS_F1},   {'Q', KEYS_F2},      {'R', KEYS_F3},   {'S', KEYS_F4},
-    {'a', KEYS_UP},  {'b', KEYS_DOWN}, {'c', KEYS_RIGHT},   {'d', KEYS_LEFT},
+    {'A', KEYS_UP},  {'B', KEYS_DOWN}, {'C', KEYS_RIGHT}, {'D', KEYS_LEFT}, {'H', KEYS_HOME},
+    {'F', KEYS_END}, {'P', KEYS_F1},   {'Q', KEYS_F2},    {'R', KEYS_F3},   {'S', KEYS_F4},
+    {'a', KEYS_UP},  {'b', KEYS_DOWN}, {'c', KEYS_RIGHT}, {'d', KEYS_LEFT},
 };
 
 /* CSI n ~ */
 static const struct name tilde_names[] = {
-    {1, KEYS_HOME},    {2, KEYS_INSERT},    {3, KEYS_DELETE}, {4, KEYS_END}, {5, KEYS_PAGE_UP},
-    {6, KEYS_PAGE_DOWN}, {7, KEYS_HOME},    {8, KEYS_END},    {11, KEYS_F1}, {12, KEYS_F2},
-    {13, KEYS_F3},     {14, KEYS_F4},       {15, KEYS_F5},    {17, KEYS_F6}, {18, KEYS_F7},
-    {19, KEYS_F8},     {20, KEYS_F9},       {21, KEYS_F10},   {23, KEYS_F11}, {24, KEYS_F12},
+    {1, KEYS_HOME},      {2, KEYS_INSERT}, {3, KEYS_DELETE}, {4, KEYS_END},  {5, KEYS_PAGE_UP},
+    {6, KEYS_PAGE_DOWN}, {7, KEYS_HOME},   {8, KEYS_END},    {11, KEYS_F1},  {12, KEYS_F2},
+    {13, KEYS_F3},       {14, KEYS_F4},    {15, KEYS_F5},    {17, KEYS_F6},  {18, KEYS_F7},
+    {19, KEYS_F8},       {20, KEYS_F9},    {21, KEYS_F10},   {23, KEYS_F11}, {24, KEYS_F12},
 };
 
 /* SS3, a keypad in application mode. */
 static const struct name keypad_names[] = {
-    {'M', '\r'}, {'X', '='}, {'j', '*'}, {'k', '+'}, {'l', ','}, {'m', '-'}, {'n', '.'}, {'o', '/'},
-    {'p', '0'},  {'q', '1'}, {'r', '2'}, {'s', '3'}, {'t', '4'}, {'u', '5'}, {'v', '6'}, {'w', '7'},
-    {'x', '8'},  {'y', '9'},
+    {'M', '\r'}, {'X', '='}, {'j', '*'}, {'k', '+'}, {'l', ','}, {'m', '-'},
+    {'n', '.'},  {'o', '/'}, {'p', '0'}, {'q', '1'}, {'r', '2'}, {'s', '3'},
+    {'t', '4'},  {'u', '5'}, {'v', '6'}, {'w', '7'}, {'x', '8'}, {'y', '9'},
 };
 
 #define FIND_NAME(table, code) find_name(table, sizeof(table) / sizeof(table)[0], code)
@@ -75,7 +75,8 @@ struct csi {
     int n;
 };
 
-/* Takes d->seq apart: ESC [ private params intermediate final. Parameters after a colon are dropped. */
+/* Takes d->seq apart: ESC [ private params intermediate final. Parameters after a colon are
+ * dropped. */
 static struct csi parse_csi(const struct decoder *d)
 {
     struct csi c = {0};
@@ -104,15 +105,16 @@ static struct csi parse_csi(const struct decoder *d)
     return c;
 }
 
-/* A key that came as a number (CSI code ; mods u, CSI 27 ; mods ; code ~). Readline is given what an
- * ordinary terminal would have sent, or nothing where there is no such thing (Shift-Enter). */
+/* A key that came as a number (CSI code ; mods u, CSI 27 ; mods ; code ~). Readline is given what
+ * an ordinary terminal would have sent, or nothing where there is no such thing (Shift-Enter). */
 static void finish_coded_key(struct decoder *d, int code, int mods, int64_t now_ns)
 {
     char raw[8];
     size_t n = 0;
 
     decoder_go_to(d, GROUND);
-    if (code <= 0 || code > 0x10FFFF || (code >= 0xE000 && code <= 0xF8FF)) /* kitty's names of other keys */
+    if (code <= 0 || code > 0x10FFFF ||
+        (code >= 0xE000 && code <= 0xF8FF)) /* kitty's names of other keys */
         return;
     if (code == '\t' && (mods & KEYMOD_SHIFT)) {
         decoder_push_key(d, KEYS_BACKTAB, "\033[Z", 3, now_ns);

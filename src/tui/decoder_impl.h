@@ -1,4 +1,5 @@
-/* What the files of the decoder share: decoder.c knows bytes and time, decoder_csi.c what sequences mean. */
+/* What the files of the decoder share: decoder.c knows bytes and time, decoder_csi.c what sequences
+ * mean. */
 #ifndef FADER_TUI_DECODER_IMPL_H
 #define FADER_TUI_DECODER_IMPL_H
 
@@ -10,13 +11,13 @@ enum { CTRL_C = 3, BEL = 7, CTRL_X = 0x18, ESC = 0x1B, DEL = 0x7F };
 
 enum decoder_state {
     GROUND,
-    UTF8,       /* in a character */
-    ESCAPE,     /* ESC */
-    CSI,        /* ESC [ */
-    SS3,        /* ESC O */
-    LINUX_F,    /* ESC [ [: the Linux console's F1 - F5 */
-    X10_MOUSE,  /* ESC [ M: three bytes follow */
-    STRING,     /* an OSC, DCS or APC: a reply to somebody */
+    UTF8,      /* in a character */
+    ESCAPE,    /* ESC */
+    CSI,       /* ESC [ */
+    SS3,       /* ESC O */
+    LINUX_F,   /* ESC [ [: the Linux console's F1 - F5 */
+    X10_MOUSE, /* ESC [ M: three bytes follow */
+    STRING,    /* an OSC, DCS or APC: a reply to somebody */
     PASTE
 };
 

@@ -6,9 +6,10 @@
 
 #include "base/error.h"
 
-/* Lends the terminal to the editor on a temporary file (mode 0600, .md) holding `text`, and takes it back.
- * `*out` (owned by the caller) is what was saved, without its last newline. False with `err` when the editor
- * could not be run or ended with an error; nothing is changed then. */
+/* Lends the terminal to the editor on a temporary file (mode 0600, .md) holding `text`, and takes
+ * it back.
+ * `*out` (owned by the caller) is what was saved, without its last newline. False with `err` when
+ * the editor could not be run or ended with an error; nothing is changed then. */
 bool editor_run(const char *text, char **out, struct error *err);
 
 #endif

@@ -22,7 +22,8 @@ static char *path; /* owned; NULL: nothing is written */
 static bool make_file(const char *name)
 {
     struct error err;
-    char *slash = strrchr(name, '/'), *folder = strndup(name, slash != NULL ? (size_t)(slash - name) : 0);
+    char *slash = strrchr(name, '/'),
+         *folder = strndup(name, slash != NULL ? (size_t)(slash - name) : 0);
     bool made = folder != NULL && (*folder == '\0' || file_make_dirs(folder, &err));
     int fd = made ? open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
 
@@ -39,7 +40,8 @@ void history_file_open(bool save)
 
     using_history();
     stifle_history(ENTRIES_MAX);
-    /* With time stamps an entry may have several lines. They begin with a character that no entry does. */
+    /* With time stamps an entry may have several lines. They begin with a character that no entry
+     * does. */
     history_comment_char = '\001';
     history_write_timestamps = 1;
     read_history(name);

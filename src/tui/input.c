@@ -25,18 +25,19 @@ enum { CTRL_D = 4 };
 static struct {
     bool open;
     struct input_hooks hooks;
-    FILE *nowhere;           /* where readline prints to */
-    struct str feed;         /* bytes that readline has not read yet, from `fed` on */
+    FILE *nowhere;   /* where readline prints to */
+    struct str feed; /* bytes that readline has not read yet, from `fed` on */
     size_t fed;
-    char *entered;           /* a line was accepted; owned */
+    char *entered; /* a line was accepted; owned */
     struct str prompt;
-    bool listed;             /* completions are shown */
+    bool listed; /* completions are shown */
 } in;
 
 /* ---- what readline asks of us --------------------------------------------------------------- */
 
-/* The next byte. Whole keys are fed, so it is never asked for one that is not there, but by a sequence that
- * no binding completes: then it is told the input ended, which only means that it gives up on it. */
+/* The next byte. Whole keys are fed, so it is never asked for one that is not there, but by a
+ * sequence that no binding completes: then it is told the input ended, which only means that it
+ * gives up on it. */
 static int next_byte(FILE *stream)
 {
     (void)stream;
@@ -99,17 +100,20 @@ static void set_variables(void)
     rl_variable_bind("show-all-if-ambiguous", "on"); /* INPUTRC, read later, may say otherwise */
 }
 
-/* With its own redisplay replaced readline asks terminfo nothing, so what it would have found there is bound here. */
+/* With its own redisplay replaced readline asks terminfo nothing, so what it would have found there
+ * is bound here. */
 static void bind_keys(void)
 {
     static const struct {
         const char *sequence;
         rl_command_func_t *function;
     } keys[] = {
-        {"\033[1~", rl_beg_of_line},     {"\033[4~", rl_end_of_line},     {"\033[7~", rl_beg_of_line},
-        {"\033[8~", rl_end_of_line},     {"\033[3~", rl_delete},          {"\033[1;5C", rl_forward_word},
-        {"\033[1;5D", rl_backward_word}, {"\033[1;3C", rl_forward_word},  {"\033[1;3D", rl_backward_word},
-        {"\033Oc", rl_forward_word},     {"\033Od", rl_backward_word},    {"\033[3;5~", rl_kill_word},
+        {"\033[1~", rl_beg_of_line},     {"\033[4~", rl_end_of_line},
+        {"\033[7~", rl_beg_of_line},     {"\033[8~", rl_end_of_line},
+        {"\033[3~", rl_delete},          {"\033[1;5C", rl_forward_word},
+        {"\033[1;5D", rl_backward_word}, {"\033[1;3C", rl_forward_word},
+        {"\033[1;3D", rl_backward_word}, {"\033Oc", rl_forward_word},
+        {"\033Od", rl_backward_word},    {"\033[3;5~", rl_kill_word},
         {"\033[2~", rl_overwrite_mode},
     };
     Keymap keymaps[] = {rl_get_keymap_by_name("emacs"), rl_get_keymap_by_name("vi-insert"),
@@ -171,8 +175,8 @@ bool input_is_empty(void)
 
 bool input_is_searching(void)
 {
-    return RL_ISSTATE(RL_STATE_ISEARCH | RL_STATE_NSEARCH | RL_STATE_NUMERICARG | RL_STATE_MULTIKEY |
-                      RL_STATE_VIMOTION | RL_STATE_CHARSEARCH) != 0;
+    return RL_ISSTATE(RL_STATE_ISEARCH | RL_STATE_NSEARCH | RL_STATE_NUMERICARG |
+                      RL_STATE_MULTIKEY | RL_STATE_VIMOTION | RL_STATE_CHARSEARCH) != 0;
 }
 
 static bool in_keymap(const char *name)
@@ -192,7 +196,8 @@ bool input_wants_tab(void)
     return text[0] == '/' && text[1] != '/';
 }
 
-/* The mode, for those whose INPUTRC asks to see it; what stands between \1 and \2 is for terminals. */
+/* The mode, for those whose INPUTRC asks to see it; what stands between \1 and \2 is for terminals.
+ */
 static void add_mode(struct str *out)
 {
     const char *wanted = rl_variable_value("show-mode-in-prompt"), *mode;
@@ -233,7 +238,8 @@ static size_t line_end(const char *text, size_t at)
     return at + strcspn(text + at, "\n");
 }
 
-/* The cursor one line up or down, in the same column where that is; false at the first or last line. */
+/* The cursor one line up or down, in the same column where that is; false at the first or last
+ * line. */
 static bool move_line(int direction)
 {
     const char *text = input_text();
@@ -257,8 +263,8 @@ static bool kill_to_line_end(void)
     return true;
 }
 
-/* Readline's commands that mean a line: in a text of several they mean the one with the cursor. False: let
- * readline do it. */
+/* Readline's commands that mean a line: in a text of several they mean the one with the cursor.
+ * False: let readline do it. */
 static bool act_within_lines(const struct term_event *event)
 {
     const char *text = input_text();
@@ -326,7 +332,8 @@ static bool is_known(const struct term_event *event)
 
     if (!sequence || input_is_searching())
         return event->raw_len > 0;
-    return rl_function_of_keyseq_len((const char *)event->raw, event->raw_len, rl_get_keymap(), &type) != NULL &&
+    return rl_function_of_keyseq_len((const char *)event->raw, event->raw_len, rl_get_keymap(),
+                                     &type) != NULL &&
            type != ISKMAP;
 }
 
@@ -445,7 +452,8 @@ static void put_row(struct input_row *rows, size_t max_rows, size_t n, size_t st
         rows[n] = (struct input_row){start, end};
 }
 
-size_t input_layout(int width, struct input_row *rows, size_t max_rows, size_t *cursor_row, int *cursor_column)
+size_t input_layout(int width, struct input_row *rows, size_t max_rows, size_t *cursor_row,
+                    int *cursor_column)
 {
     const char *text = input_text();
     size_t len = strlen(text), cursor = input_cursor(), n = 0, start = 0, at = 0;

@@ -13,12 +13,15 @@
 #include "engine/mapguard.h"
 
 enum { RESET_MAX = 512, ALTERNATE_STACK = 64 << 10 };
-enum { PATIENCE_S = 1 }; /* an end asked for again after that, and still not looked at: the loop hangs */
+enum {
+    PATIENCE_S = 1
+}; /* an end asked for again after that, and still not looked at: the loop hangs */
 
 static int pipe_fds[2] = {-1, -1};
 
 /* One flag a signal: a handler may run between any two instructions of signals_take. */
-static volatile sig_atomic_t seen_resized, seen_stopping, seen_continued, seen_interrupted, seen_ending;
+static volatile sig_atomic_t seen_resized, seen_stopping, seen_continued, seen_interrupted,
+    seen_ending;
 static volatile sig_atomic_t ending_since; /* seconds */
 
 static struct {
@@ -34,7 +37,7 @@ static const int fatal_signals[] = {
 #ifndef WITH_SANITIZERS
     SIGSEGV, SIGABRT, SIGFPE, SIGILL,
 #endif
-    SIGBUS, SIGQUIT,
+    SIGBUS,  SIGQUIT,
 };
 enum {
     N_FLAG_SIGNALS = sizeof flag_signals / sizeof flag_signals[0],
@@ -84,9 +87,12 @@ static void on_fatal(int signal_number, siginfo_t *info, void *context)
         int number;
         const char *text;
     } lines[] = {
-        {SIGSEGV, "fader: crashed: segmentation fault\n"}, {SIGABRT, "fader: crashed: aborted\n"},
-        {SIGFPE, "fader: crashed: arithmetic fault\n"},    {SIGILL, "fader: crashed: illegal instruction\n"},
-        {SIGBUS, "fader: crashed: bus error\n"},           {SIGQUIT, "fader: quit\n"},
+        {SIGSEGV, "fader: crashed: segmentation fault\n"},
+        {SIGABRT, "fader: crashed: aborted\n"},
+        {SIGFPE, "fader: crashed: arithmetic fault\n"},
+        {SIGILL, "fader: crashed: illegal instruction\n"},
+        {SIGBUS, "fader: crashed: bus error\n"},
+        {SIGQUIT, "fader: quit\n"},
     };
 
     (void)context;
@@ -223,7 +229,8 @@ void signals_take(struct signals_seen *out)
 {
     char bytes[64];
 
-    /* The pipe first: a signal that comes in between is seen now and wakes the loop once for nothing. */
+    /* The pipe first: a signal that comes in between is seen now and wakes the loop once for
+     * nothing. */
     if (pipe_fds[0] >= 0)
         while (read(pipe_fds[0], bytes, sizeof bytes) > 0)
             ;

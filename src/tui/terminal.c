@@ -34,25 +34,26 @@ static const char ASK_GLYPH[] = "\033[2;1H\342\227\217\033[6n";
 
 static struct {
     bool open, lent;
-    bool mouse;                 /* wanted */
-    bool extended;              /* the terminal may be asked things (not the Linux console) */
-    bool sync;                  /* it knows synchronised output */
+    bool mouse;    /* wanted */
+    bool extended; /* the terminal may be asked things (not the Linux console) */
+    bool sync;     /* it knows synchronised output */
     bool glyph_asked;
     int glyph_columns;
     SCREEN *screen;
     struct termios shell, ours;
-    int shell_flags;            /* of OUT_FD */
-    char reset[512];            /* gives the screen back; for the end by a crash */
+    int shell_flags; /* of OUT_FD */
+    char reset[512]; /* gives the screen back; for the end by a crash */
     struct decoder decoder;
     bool resized, resumed;
-    bool hung_up;               /* nothing can be read any more */
-    int ending;                 /* the signal that asked for it */
-    bool ended;                 /* TERM_QUIT was told */
+    bool hung_up; /* nothing can be read any more */
+    int ending;   /* the signal that asked for it */
+    bool ended;   /* TERM_QUIT was told */
 } term;
 
 /* ---- output --------------------------------------------------------------------------------- */
 
-/* Past curses, whose buffer is empty between frames. A terminal that is gone is noticed by reading. */
+/* Past curses, whose buffer is empty between frames. A terminal that is gone is noticed by reading.
+ */
 static void emit(const char *bytes, size_t len)
 {
     file_write_all(OUT_FD, bytes, len);
@@ -86,7 +87,8 @@ bool terminal_copy(const char *text, size_t len, struct error *err)
     if (!term.open || term.lent)
         return error_set(err, "copy: there is no terminal to send it to");
     if (len > COPY_MAX)
-        return error_set(err, "copy: %zu bytes are more than terminals take (%d); /export writes a file",
+        return error_set(err,
+                         "copy: %zu bytes are more than terminals take (%d); /export writes a file",
                          len, (int)COPY_MAX);
     char *code = base64_encode(text, len);
     emit_text("\033]52;c;");
@@ -171,12 +173,14 @@ bool terminal_is_usable(void)
     const char *name = getenv("TERM");
     int problem;
 
-    if (!isatty(IN_FD) || !isatty(OUT_FD) || name == NULL || *name == '\0' || strcmp(name, "dumb") == 0)
+    if (!isatty(IN_FD) || !isatty(OUT_FD) || name == NULL || *name == '\0' ||
+        strcmp(name, "dumb") == 0)
         return false;
     if (setupterm(NULL, OUT_FD, &problem) != OK)
         return false;
     const char *move = tigetstr("cup"), *clear = tigetstr("clear");
-    bool usable = move != NULL && move != (const char *)-1 && clear != NULL && clear != (const char *)-1;
+    bool usable =
+        move != NULL && move != (const char *)-1 && clear != NULL && clear != (const char *)-1;
     del_curterm(cur_term);
     return usable;
 }
@@ -204,7 +208,8 @@ static void set_up_curses(void)
     typeahead(-1); /* a frame is drawn whole, whatever is being typed */
     intrflush(stdscr, FALSE);
     tcgetattr(IN_FD, &term.ours);
-    term.ours.c_iflag &= ~(tcflag_t)(IXON | IXOFF | ICRNL | INLCR | IGNCR | ISTRIP | BRKINT | PARMRK);
+    term.ours.c_iflag &=
+        ~(tcflag_t)(IXON | IXOFF | ICRNL | INLCR | IGNCR | ISTRIP | BRKINT | PARMRK);
     term.ours.c_lflag &= ~(tcflag_t)(ECHO | ECHONL | ICANON | ISIG | IEXTEN);
     term.ours.c_cc[VMIN] = 1;
     term.ours.c_cc[VTIME] = 0;
@@ -212,8 +217,8 @@ static void set_up_curses(void)
     def_prog_mode();
 }
 
-/* What the terminal can do: the replies come when they come, and no frame waits for them. The probe is
- * wiped by the first frame. */
+/* What the terminal can do: the replies come when they come, and no frame waits for them. The probe
+ * is wiped by the first frame. */
 static void ask_terminal(void)
 {
     if (!term.extended)
@@ -293,8 +298,8 @@ bool terminal_is_open(void)
     return term.open;
 }
 
-/* The screen and the tty, as the shell had them. What was typed ahead, and replies that come late, are
- * dropped: the shell would take them for commands. */
+/* The screen and the tty, as the shell had them. What was typed ahead, and replies that come late,
+ * are dropped: the shell would take them for commands. */
 static void give_back(void)
 {
     modes_off();
@@ -351,7 +356,8 @@ void terminal_resume(void)
     take_again();
 }
 
-/* While another job has the terminal it must not be touched: this stops us until we are in front. */
+/* While another job has the terminal it must not be touched: this stops us until we are in front.
+ */
 static void wait_for_foreground(void)
 {
     pid_t front = tcgetpgrp(IN_FD);

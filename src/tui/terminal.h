@@ -1,14 +1,14 @@
 /* The terminal: taken, read, and always given back. There is one, so there is no handle.
  *
  * terminal_open puts the tty into raw mode, starts curses on the alternate screen, and turns on
- * bracketed paste, the mouse, and (once the terminal has said that it knows it) synchronised output.
- * From then on this module is the only reader of the tty; curses' getch is never called. However
- * the program ends (terminal_close, exit, a fatal signal, memory running out) the terminal is left as it
- * was found. Handlers only set flags and write a byte into a pipe: everything else happens in
- * terminal_next_event.
+ * bracketed paste, the mouse, and (once the terminal has said that it knows it) synchronised
+ * output. From then on this module is the only reader of the tty; curses' getch is never called.
+ * However the program ends (terminal_close, exit, a fatal signal, memory running out) the terminal
+ * is left as it was found. Handlers only set flags and write a byte into a pipe: everything else
+ * happens in terminal_next_event.
  *
- * Life cycle: terminal_set_locale -> terminal_open -> terminal_next_event ... -> terminal_close. UI thread
- * only; other threads block all asynchronous signals. */
+ * Life cycle: terminal_set_locale -> terminal_open -> terminal_next_event ... -> terminal_close. UI
+ * thread only; other threads block all asynchronous signals. */
 #ifndef FADER_TUI_TERMINAL_H
 #define FADER_TUI_TERMINAL_H
 
@@ -29,21 +29,23 @@ bool terminal_is_usable(void);
 /* Takes standard input and output. False with `err` (terminal as before) when curses does not know
  * TERM. After it stdscr exists; nothing has been drawn yet, and no reply is waited for. */
 bool terminal_open(bool mouse, struct error *err);
-void terminal_close(void);       /* as it was found; fine when not open */
+void terminal_close(void); /* as it was found; fine when not open */
 bool terminal_is_open(void);
 
-/* What to poll for input, and for signals. Either readable, or the deadline passed: terminal_next_event. */
+/* What to poll for input, and for signals. Either readable, or the deadline passed:
+ * terminal_next_event. */
 int terminal_fd(void);
 int terminal_signal_fd(void);
 int64_t terminal_deadline(void); /* monotonic ns; INT64_MAX: none */
 
-/* The next event, without waiting; false when there is none. Reads the tty, resizes curses, stops and
- * goes on (SIGTSTP, SIGCONT). */
+/* The next event, without waiting; false when there is none. Reads the tty, resizes curses, stops
+ * and goes on (SIGTSTP, SIGCONT). */
 bool terminal_next_event(struct term_event *out);
 
 void terminal_size(int *rows, int *cols);
 
-/* Lends the terminal to another program (an editor) and takes it back; then draw everything. Nests not. */
+/* Lends the terminal to another program (an editor) and takes it back; then draw everything. Nests
+ * not. */
 void terminal_suspend(void);
 void terminal_resume(void);
 
@@ -61,7 +63,8 @@ void terminal_frame_end(void);
  * TERM_REPLY event of REPLY_CURSOR says that it has. */
 int terminal_glyph_columns(void);
 
-/* Sends text to the terminal's clipboard (OSC 52; nothing confirms it). False with `err` when it is too long. */
+/* Sends text to the terminal's clipboard (OSC 52; nothing confirms it). False with `err` when it is
+ * too long. */
 bool terminal_copy(const char *text, size_t len, struct error *err);
 
 /* Rings the bell. */

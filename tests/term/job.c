@@ -86,7 +86,8 @@ static void obey(int orders, pid_t program)
     kill(-program, SIGCONT);
 }
 
-static _Noreturn void be_shell(char **argv, int reports, int orders, const char *input, const char *output)
+static _Noreturn void be_shell(char **argv, int reports, int orders, const char *input,
+                               const char *output)
 {
     struct termios modes;
     int status, running[2];
@@ -184,7 +185,8 @@ static void take_report(struct job *job)
 
 size_t job_pump(struct job *job, char *bytes, size_t size, int timeout_ms)
 {
-    struct pollfd fds[2] = {{.fd = job->master, .events = POLLIN}, {.fd = job->reports, .events = POLLIN}};
+    struct pollfd fds[2] = {{.fd = job->master, .events = POLLIN},
+                            {.fd = job->reports, .events = POLLIN}};
 
     if (poll(fds, 2, timeout_ms) <= 0)
         return 0;

@@ -58,7 +58,8 @@ static char read_escape(const char **p)
     return at != NULL && c != '\0' ? to[at - from] : c;
 }
 
-static void add_variable(const char **p, struct str *out, const char *(*lookup)(const char *, size_t))
+static void add_variable(const char **p, struct str *out,
+                         const char *(*lookup)(const char *, size_t))
 {
     size_t n = 1;
 
@@ -72,7 +73,8 @@ static void add_variable(const char **p, struct str *out, const char *(*lookup)(
     *p += n;
 }
 
-static const char *read_word(const char *p, struct str *out, const char *(*lookup)(const char *, size_t))
+static const char *read_word(const char *p, struct str *out,
+                             const char *(*lookup)(const char *, size_t))
 {
     bool quoted = *p == '"';
 
@@ -118,7 +120,8 @@ static void read_document(struct script *s, struct script_line *line, const char
     add_word(line, &text);
 }
 
-bool script_next(struct script *s, struct script_line *out, const char *(*lookup)(const char *name, size_t len))
+bool script_next(struct script *s, struct script_line *out,
+                 const char *(*lookup)(const char *name, size_t len))
 {
     const char *p;
 

@@ -1,0 +1,251 @@
+/* What a test prepares, and what a user does. */
+#include "config.h"
+
+#include "termtest.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+
+/* ---- commands: setting up ------------------------------------------------------------------- */
+
+static void do_need(void)
+{
+#ifdef WITH_SANITIZERS
+    if (strcmp(word(1), "crash-handlers") == 0) {
+        t.skipped = true;
+        t.why_skipped = "sanitizers have handlers of their own";
+    }
+#endif
+    if (strcmp(word(1), "model") == 0 && access(model_path, R_OK) != 0) {
+        const char *require = getenv("FADER_REQUIRE_MODEL");
+        if (require != NULL && strcmp(require, "1") == 0)
+            fail("no model, and FADER_REQUIRE_MODEL=1");
+        t.skipped = true;
+        t.why_skipped = "no model";
+    }
+}
+
+static void do_size(void)
+{
+    t.rows = number(1);
+    t.cols = number(2);
+}
+
+static void do_resize(void)
+{
+    t.rows = number(1);
+    t.cols = number(2);
+    screen_resize(&t.screen, t.rows, t.cols);
+    job_resize(&t.job, t.rows, t.cols);
+}
+
+static void do_env(void)
+{
+    char *equals = strchr(t.line->words[1], '=');
+
+    if (equals == NULL) {
+        unsetenv(word(1));
+        return;
+    }
+    *equals = '\0';
+    setenv(word(1), equals + 1, 1);
+}
+
+static void do_file(void)
+{
+    struct error err;
+
+    if (!file_write_atomic(word(1), word(2), t.line->lens[2], 0600, &err))
+        fail("%s", err.text);
+}
+
+static void do_input(void)
+{
+    t.input = mem_strdup(word(1));
+}
+
+static void do_output(void)
+{
+    t.output = mem_strdup(word(1));
+}
+
+static void do_replies(void)
+{
+    t.replies = strcmp(word(1), "off") == 0    ? REPLIES_OFF
+                : strcmp(word(1), "hold") == 0 ? REPLIES_HELD
+                                               : REPLIES_ON;
+}
+
+static void do_start(void)
+{
+    const char *fader = getenv("FADER"), *build = getenv("FADER_BUILDDIR");
+    char *own = file_join(build != NULL ? build : ".", "fader");
+
+    free(t.line->words[0]);
+    t.line->words[0] = mem_strdup(fader != NULL ? fader : own);
+    free(own);
+    start_program(t.line->words);
+}
+
+static void do_run(void)
+{
+    start_program(t.line->words + 1);
+}
+
+/* ---- commands: doing ------------------------------------------------------------------------ */
+
+static const struct {
+    const char *name, *bytes;
+} key_names[] = {
+    {"Enter", "\r"},       {"Tab", "\t"},         {"Esc", "\033"},         {"Backspace", "\177"},
+    {"Space", " "},        {"Up", "\033[A"},      {"Down", "\033[B"},      {"Right", "\033[C"},
+    {"Left", "\033[D"},    {"Home", "\033[H"},    {"End", "\033[F"},       {"Insert", "\033[2~"},
+    {"Delete", "\033[3~"}, {"PageUp", "\033[5~"}, {"PageDown", "\033[6~"}, {"Shift-Tab", "\033[Z"},
+    {"F1", "\033OP"},      {"F2", "\033OQ"},      {"F3", "\033OR"},        {"F4", "\033OS"},
+    {"F5", "\033[15~"},    {"F6", "\033[17~"},    {"F7", "\033[18~"},      {"F8", "\033[19~"},
+    {"F9", "\033[20~"},    {"F10", "\033[21~"},   {"F11", "\033[23~"},     {"F12", "\033[24~"},
+};
+
+static void press(const char *name)
+{
+    char bytes[2];
+
+    for (size_t i = 0; i < sizeof key_names / sizeof key_names[0]; i++)
+        if (strcmp(key_names[i].name, name) == 0) {
+            job_write(&t.job, key_names[i].bytes, strlen(key_names[i].bytes));
+            return;
+        }
+    if (strncmp(name, "C-", 2) == 0 && name[2] != '\0') {
+        bytes[0] = (char)(name[2] & 0x1F);
+        job_write(&t.job, bytes, 1);
+    } else if (strncmp(name, "M-", 2) == 0 && name[2] != '\0') {
+        job_write(&t.job, "\033", 1);
+        press(name + 2);
+    } else {
+        job_write(&t.job, name, strlen(name));
+    }
+}
+
+static void do_key(void)
+{
+    for (int i = 1; i < t.line->n; i++)
+        press(word(i));
+}
+
+static void do_type(void)
+{
+    job_write(&t.job, word(1), t.line->lens[1]);
+}
+
+static void do_paste(void)
+{
+    job_write(&t.job, "\033[200~", 6);
+    job_write(&t.job, word(1), t.line->lens[1]);
+    job_write(&t.job, "\033[201~", 6);
+}
+
+static void do_mouse(void)
+{
+    static const struct {
+        const char *name;
+        int code;
+        char final;
+    } kinds[] = {{"press", 0, 'M'},
+                 {"drag", 32, 'M'},
+                 {"release", 0, 'm'},
+                 {"wheel-up", 64, 'M'},
+                 {"wheel-down", 65, 'M'}};
+    char bytes[64];
+
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(kinds[i].name, word(1)) == 0) {
+            int n = snprintf(bytes, sizeof bytes, "\033[<%d;%d;%d%c", kinds[i].code, number(3) + 1,
+                             number(2) + 1, kinds[i].final);
+            job_write(&t.job, bytes, (size_t)n);
+            return;
+        }
+    fail("no such event");
+}
+
+static void do_release_replies(void)
+{
+    job_write(&t.job, str_text(&t.screen.replies), t.screen.replies.len);
+    str_clear(&t.screen.replies);
+}
+
+static void do_signal(void)
+{
+    static const struct {
+        const char *name;
+        int number;
+    } names[] = {{"TERM", SIGTERM}, {"HUP", SIGHUP},     {"INT", SIGINT},   {"TSTP", SIGTSTP},
+                 {"STOP", SIGSTOP}, {"CONT", SIGCONT},   {"SEGV", SIGSEGV}, {"ABRT", SIGABRT},
+                 {"QUIT", SIGQUIT}, {"WINCH", SIGWINCH}, {"KILL", SIGKILL}, {"BUS", SIGBUS}};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(names[i].name, word(1)) == 0) {
+            job_signal(&t.job, names[i].number);
+            return;
+        }
+    fail("no such signal");
+}
+
+static bool is_continued(void)
+{
+    return !t.job.stopped;
+}
+
+static void do_fg(void)
+{
+    job_continue(&t.job, true);
+    await(is_continued);
+}
+
+static void do_bg(void)
+{
+    job_continue(&t.job, false);
+    await(is_continued);
+}
+
+/* What came so far no longer counts for wait-bytes and wait-mode. */
+static void do_forget(void)
+{
+    pump(0);
+    str_clear(&t.screen.log);
+}
+
+static void do_hangup(void)
+{
+    job_hang_up(&t.job);
+}
+
+const struct command act_commands[] = {
+    {"need", do_need, 2, false},
+    {"size", do_size, 3, false},
+    {"env", do_env, 2, false},
+    {"file", do_file, 3, false},
+    {"input", do_input, 2, false},
+    {"output", do_output, 2, false},
+    {"replies", do_replies, 2, false},
+    {"start", do_start, 1, false},
+    {"run", do_run, 2, false},
+    {"key", do_key, 2, true},
+    {"type", do_type, 2, true},
+    {"send", do_type, 2, true},
+    {"paste", do_paste, 2, true},
+    {"mouse", do_mouse, 4, true},
+    {"resize", do_resize, 3, true},
+    {"release-replies", do_release_replies, 1, true},
+    {"signal", do_signal, 2, true},
+    {"fg", do_fg, 1, true},
+    {"bg", do_bg, 1, true},
+    {"hangup", do_hangup, 1, true},
+    {"forget", do_forget, 1, true},
+    {NULL, NULL, 0, false},
+};
