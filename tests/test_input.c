@@ -140,8 +140,7 @@ static void test_wide(void **state)
     assert_string_equal(seen.entered, "\344\270\255");
 }
 
-/* Readline is not told the terminal's name, so what it would learn from it is bound all the same.
- */
+/* Readline is not told the terminal's name; what it would learn from it is bound all the same. */
 static void test_named_keys(void **state)
 {
     (void)state;

@@ -149,8 +149,7 @@ static bool sets_pause(const char *line)
     return sscanf(line, "/set %15s", name) == 1 && strncmp(name, "pause", 5) == 0;
 }
 
-/* A whole line. The hold ends after it has acted, so that the next token is drawn with what it set.
- */
+/* A whole line. The hold ends when it has acted: the next token is drawn with what it set. */
 static void enter(const char *line)
 {
     bool about_pause = sets_pause(line);

@@ -7,8 +7,7 @@
 struct app;
 
 /* Runs the chat until it ends; the exit status (128 + n after signal n). Standard input that is not
- * a terminal is read line by line, each line entered when the answer to the one before has ended.
- */
+ * a terminal is read line by line, each entered when the answer to the one before has ended. */
 int plain_run(struct app *app);
 
 #endif

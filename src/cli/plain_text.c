@@ -7,8 +7,7 @@
 
 #include "base/utf8.h"
 
-/* The marks, embeddings, overrides and isolates that make text read in another order than it has.
- */
+/* Marks, embeddings, overrides and isolates: text would read in another order than it has. */
 static bool changes_direction(uint32_t c)
 {
     return c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) ||

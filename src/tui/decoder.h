@@ -11,8 +11,7 @@
  * whole. After ^X and an arrow, plain arrows are ^X arrows too, as long as each comes within a
  * second of the one before. ^X Esc is nothing, ^X Ctrl-C is Ctrl-C.
  *
- * Life cycle: decoder_init -> (decoder_feed | decoder_expire -> decoder_next ...) -> decoder_done.
- */
+ * Life cycle: decoder_init -> (decoder_feed, decoder_expire, decoder_next ...) -> decoder_done. */
 #ifndef FADER_TUI_DECODER_H
 #define FADER_TUI_DECODER_H
 

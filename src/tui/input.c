@@ -196,8 +196,7 @@ bool input_wants_tab(void)
     return text[0] == '/' && text[1] != '/';
 }
 
-/* The mode, for those whose INPUTRC asks to see it; what stands between \1 and \2 is for terminals.
- */
+/* The mode, where INPUTRC asks to see it; what stands between \1 and \2 is for terminals. */
 static void add_mode(struct str *out)
 {
     const char *wanted = rl_variable_value("show-mode-in-prompt"), *mode;

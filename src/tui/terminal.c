@@ -52,8 +52,7 @@ static struct {
 
 /* ---- output --------------------------------------------------------------------------------- */
 
-/* Past curses, whose buffer is empty between frames. A terminal that is gone is noticed by reading.
- */
+/* Past curses, whose buffer is empty between frames. That a terminal is gone shows in reading. */
 static void emit(const char *bytes, size_t len)
 {
     file_write_all(OUT_FD, bytes, len);
@@ -356,8 +355,7 @@ void terminal_resume(void)
     take_again();
 }
 
-/* While another job has the terminal it must not be touched: this stops us until we are in front.
- */
+/* While another job has the terminal it is not touched: this stops us until we are in front. */
 static void wait_for_foreground(void)
 {
     pid_t front = tcgetpgrp(IN_FD);
