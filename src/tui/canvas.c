@@ -151,16 +151,6 @@ int canvas_format(struct canvas *c, int row, int col, int cols, enum style style
     return canvas_text(c, row, col, cols, style, text);
 }
 
-void canvas_restyle(struct canvas *c, struct rect area, enum style style, unsigned flags)
-{
-    for (int r = area.row; r < area.row + area.rows && r < c->rows; r++) {
-        for (int col = area.col; col < area.col + area.cols && col < c->cols; col++) {
-            canvas_at(c, r, col)->style = (uint8_t)style;
-            canvas_at(c, r, col)->flags = (uint8_t)flags;
-        }
-    }
-}
-
 void canvas_row_text(const struct canvas *c, int row, struct str *out)
 {
     const struct cell *cells = c->cells + (size_t)row * (size_t)c->cols;

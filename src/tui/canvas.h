@@ -20,7 +20,7 @@ struct rect {
     int row, col, rows, cols;
 };
 
-enum cell_flag { CELL_UNDERLINE = 1, CELL_REVERSE = 2, CELL_BOLD = 4 };
+enum cell_flag { CELL_UNDERLINE = 1, CELL_REVERSE = 2 };
 
 struct cell {
     uint32_t points[GLYPH_POINTS];
@@ -59,9 +59,6 @@ int canvas_text_cut(struct canvas *c, int row, int col, int cols, enum style sty
 int canvas_text_right(struct canvas *c, int row, int end, enum style style, const char *text);
 int canvas_format(struct canvas *c, int row, int col, int cols, enum style style,
                   const char *format, ...) __attribute__((format(printf, 6, 7)));
-
-/* Changes how cells look that are there already. */
-void canvas_restyle(struct canvas *c, struct rect area, enum style style, unsigned flags);
 
 /* For tests: a row as UTF-8, blanks at the end left out. */
 void canvas_row_text(const struct canvas *c, int row, struct str *out);

@@ -30,7 +30,8 @@ enum {
 struct layout {
     int rows, cols;
     enum panel_mode panel; /* as it is, not as it was wished */
-    bool large;            /* faders of two rows, with end labels and origins */
+    int large; /* true: faders of two rows, with end labels and origins (an int: layouts are
+                  compared as bytes) */
     struct rect status, header, transcript, divider, strip, message, input, hints;
     struct rect faders, seed, candidates, plot, dice; /* the desk; each with its heading; a large
                                                          one tells the seed in the dice's */

@@ -27,18 +27,14 @@ void screen_forget(struct screen *s)
     clearok(curscr, TRUE);
 }
 
-static attr_t flag_attrs(unsigned flags)
-{
-    return ((flags & CELL_UNDERLINE) ? A_UNDERLINE : A_NORMAL) |
-           ((flags & CELL_BOLD) ? A_BOLD : A_NORMAL);
-}
-
 static void to_curses(const struct cell *cell, const struct styles *styles, cchar_t *out)
 {
     wchar_t text[GLYPH_POINTS + 1] = {0};
-    attr_t attrs = styles->attrs[cell->style] | flag_attrs(cell->flags);
+    attr_t attrs = styles->attrs[cell->style];
     int pair = styles->pairs[cell->style];
 
+    if (cell->flags & CELL_UNDERLINE)
+        attrs |= A_UNDERLINE;
     if (cell->flags & CELL_REVERSE)
         attrs ^= A_REVERSE;
     for (int i = 0; i < GLYPH_POINTS && cell->points[i] != 0; i++)

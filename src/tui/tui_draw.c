@@ -88,13 +88,22 @@ static void draw_matches(struct tui *t)
 
 /* ---- the panel ------------------------------------------------------------------------------ */
 
-/* While words stream by, the numbers are redrawn ten times a second; at once when a knob was moved.
- */
-static bool panel_is_due(struct tui *t, int64_t now)
+static struct panel_hand hand_of(const struct tui *t)
+{
+    struct panel_hand hand = {t->app->control.version, t->focus, t->app->selected,
+                              t->app->candidate, ""};
+
+    memcpy(hand.typed, t->typed, strlen(t->typed));
+    return hand;
+}
+
+/* While words stream by, the numbers are redrawn ten times a second; at once when a hand did
+ * something. */
+static bool panel_is_due(const struct tui *t, const struct panel_hand *hand, int64_t now)
 {
     bool streams = app_is_answering(t->app) && !t->app->control.paused;
 
-    if (t->anew || t->urgent || t->app->control.version != t->panel_version)
+    if (t->anew || memcmp(hand, &t->panel_hand, sizeof *hand) != 0)
         return true;
     return (t->changed & CHANGE_DESK) != 0 && (!streams || now - t->panel_ns >= PANEL_EVERY_NS);
 }
@@ -115,10 +124,12 @@ static void draw_panel(struct tui *t, int64_t now)
     const struct faders_look look = {l->large, t->focus == FOCUS_FADERS,
                                      t->typed[0] != '\0' ? t->typed : NULL};
 
-    if (!panel_is_due(t, now))
+    const struct panel_hand hand = hand_of(t);
+
+    if (!panel_is_due(t, &hand, now))
         return;
     t->panel_ns = now;
-    t->panel_version = t->app->control.version;
+    t->panel_hand = hand;
     t->changed &= ~(unsigned)CHANGE_DESK;
     if (l->panel == PANEL_STRIP)
         faders_draw_strip(t->canvas, l->strip, t->app, l->header.rows == 0,

@@ -21,6 +21,15 @@ enum drag { DRAG_NONE, DRAG_FADER, DRAG_SELECT };
 enum { PANEL_EVERY_NS = 100000000 }; /* while words stream by, its numbers change this often */
 enum { TYPED_MAX = 16, MATCHES_MAX = 256, INPUT_ROWS_MAX = 256 };
 
+/* What shows in the panel at once when it changes: what a hand does there. */
+struct panel_hand {
+    uint32_t version; /* of the control */
+    enum focus focus;
+    enum knob selected;
+    int candidate;
+    char typed[TYPED_MAX];
+};
+
 struct tui {
     struct app *app;
     struct theme *theme;
@@ -40,8 +49,8 @@ struct tui {
     bool anew;        /* every region must be drawn */
     double budget;    /* frames that may be drawn now, refilled FRAMES_PER_SECOND a second */
     int64_t refilled_ns;
-    int64_t panel_ns;       /* when the candidates were drawn last ... */
-    uint32_t panel_version; /* ... and under which control */
+    int64_t panel_ns;             /* when the candidates were drawn last ... */
+    struct panel_hand panel_hand; /* ... and what the hand had set then */
 
     enum overlay overlay;
     struct page page;
