@@ -11,9 +11,9 @@ char *base64_encode(const char *bytes, size_t len)
 
     for (size_t i = 0; i < len; i += 3) {
         size_t n = len - i < 3 ? len - i : 3;
-        unsigned v = 0;
-        for (size_t k = 0; k < 3; k++)
-            v = v << 8 | (k < n ? (unsigned char)bytes[i + k] : 0);
+        unsigned v = (unsigned char)bytes[i];
+        for (size_t k = 1; k < 3; k++)
+            v = v << 8 | (k < n ? (unsigned char)bytes[i + k] : 0U);
         for (size_t k = 0; k < 4; k++)
             *p++ = k <= n ? digits[v >> (18 - 6 * k) & 63] : '=';
     }

@@ -220,8 +220,9 @@ static int take(volatile sig_atomic_t *flag)
 {
     int value = *flag;
 
-    if (value != 0)
-        *flag = 0;
+    if (value == 0)
+        return 0; /* to clear it would lose one that comes just now */
+    *flag = 0;
     return value;
 }
 

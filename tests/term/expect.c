@@ -157,13 +157,12 @@ static bool is_exited(void)
 static void do_wait_exit(void)
 {
     bool by_signal = strcmp(word(1), "signal") == 0;
-    int status = t.job.wait_status;
 
     if (!await(is_exited)) {
         fail("it goes on");
         return;
     }
-    status = t.job.wait_status;
+    int status = t.job.wait_status;
     if (by_signal ? !WIFSIGNALED(status) || WTERMSIG(status) != number(2)
                   : !WIFEXITED(status) || WEXITSTATUS(status) != number(1))
         fail("it ended with %s %d", WIFSIGNALED(status) ? "signal" : "status",
