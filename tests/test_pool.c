@@ -10,7 +10,7 @@
 
 #include "engine/pool.h"
 
-enum { TASKS = 257, PHASES = 200, TRIES = 200000 };
+enum { TASKS = 257, PHASES = 200, TRIES = 50000 };
 
 struct counting {
     atomic_int taken[TASKS];

@@ -138,19 +138,19 @@ static double distance(const float *a, const double *b, size_t n)
 }
 
 /* Every position's logits against the reference. */
-static void check_values(struct model *m, double within)
+static void check_values(struct model *m, size_t n, double within)
 {
     size_t n_vocab = (size_t)model_get_info(m)->n_vocab;
-    struct gathered g = {mem_array(SHORT * n_vocab, sizeof(float)), 0, n_vocab};
+    struct gathered g = {mem_array(n * n_vocab, sizeof(float)), 0, n_vocab};
     struct eval_hooks hooks = {.logits = gather, .ctx = &g};
-    struct session *s = start(m, 16, CACHE_F16);
+    struct session *s = start(m, 100, CACHE_F16);
     struct error err;
 
-    assert_int_equal(session_eval(s, ids, SHORT, &hooks, &err), EVAL_OK);
-    assert_int_equal(g.n, SHORT);
-    assert_memory_equal(session_logits(s), g.logits + (SHORT - 1) * n_vocab, logits_bytes(m));
-    double *expected = reference_logits(m, ids, SHORT);
-    double off = distance(g.logits, expected, SHORT * n_vocab);
+    assert_int_equal(session_eval(s, ids, n, &hooks, &err), EVAL_OK);
+    assert_int_equal(g.n, n);
+    assert_memory_equal(session_logits(s), g.logits + (n - 1) * n_vocab, logits_bytes(m));
+    double *expected = reference_logits(m, ids, n);
+    double off = distance(g.logits, expected, n * n_vocab);
     if (!(off < within))
         fail_msg("logits are %g off the reference, more than %g", off, within);
     session_free(s);
@@ -171,9 +171,20 @@ static void test_values(void **ctx)
     for (size_t i = 0; i < N_TYPES; i++) {
         struct tiny_gguf_options options = tiny(types[i]);
         struct model *m = open_tiny(&options, 2, false);
-        check_values(m, tolerance(types[i]));
+        check_values(m, SHORT, tolerance(types[i]));
         model_close(m);
     }
+}
+
+/* Beyond a segment of attention, and beyond a batch. */
+static void test_long_values(void **ctx)
+{
+    struct tiny_gguf_options options = tiny(QUANT_F32);
+    struct model *m = open_tiny(&options, 2, false);
+
+    (void)ctx;
+    check_values(m, LONG, tolerance(QUANT_F32));
+    model_close(m);
 }
 
 /* Shapes that are no multiple of anything, biases, an output of its own, frequency divisors, both
@@ -201,7 +212,7 @@ static void test_odd_models(void **ctx)
         if (i % 2 == 1)
             m->arch = &neox;
         assert_true(model_load(m, &load, &err));
-        check_values(m, tolerance(options.type));
+        check_values(m, SHORT, tolerance(options.type));
         model_close(m);
     }
 }
@@ -498,7 +509,8 @@ static void test_cancel(void **ctx)
     assert_int_equal(session_eval(s, ids, LONG, &hooks, &err), EVAL_CANCELLED);
     assert_int_equal(session_length(s), 150);
     assert_null(session_logits(s));
-    uint64_t used = session_kv_used(s);
+    uint64_t used = 5 * 32 * model_ledger(m, CTX, CACHE_F16).bytes_per_token; /* 150 positions */
+    assert_true(session_kv_used(s) == used);
     assert_int_equal(session_eval(s, ids + 150, LONG - 150, &hooks, &err), EVAL_CANCELLED);
     assert_int_equal(session_length(s), 150);
     assert_true(session_kv_used(s) == used);
@@ -555,19 +567,13 @@ static void test_cancel_any_time(void **ctx)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_odd_models),
-        cmocka_unit_test(test_schedules),
-        cmocka_unit_test(test_kernel_sets),
-        cmocka_unit_test(test_unknown_kernels),
-        cmocka_unit_test(test_reuse),
-        cmocka_unit_test(test_fork),
-        cmocka_unit_test(test_lanes),
-        cmocka_unit_test(test_q8_cache),
-        cmocka_unit_test(test_kv_used),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_cancel),
-        cmocka_unit_test(test_cancel_any_time),
+        cmocka_unit_test(test_values),      cmocka_unit_test(test_long_values),
+        cmocka_unit_test(test_odd_models),  cmocka_unit_test(test_schedules),
+        cmocka_unit_test(test_kernel_sets), cmocka_unit_test(test_unknown_kernels),
+        cmocka_unit_test(test_reuse),       cmocka_unit_test(test_fork),
+        cmocka_unit_test(test_lanes),       cmocka_unit_test(test_q8_cache),
+        cmocka_unit_test(test_kv_used),     cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_cancel),      cmocka_unit_test(test_cancel_any_time),
     };
 
     return cmocka_run_group_tests(tests, make_ids, NULL);

@@ -234,7 +234,7 @@ void tile_run(const struct step *s, size_t layer, size_t task)
     for (size_t segment = 1; segment < segments(position + n - 1); segment++) {
         size_t start = segment * SEGMENT;
         sum_segment(s, s->p->kv[0], layer, head, segment, position, n * group, &one);
-        /* What a token does not see must leave no trace, not even a rounding. */
+        /* Tokens before the segment have nothing to join. */
         for (size_t i = start > position ? (start - position) * group : 0; i < n * group; i++)
             s->k->merge(&all.m[i], &all.l[i], all.o + i * dim, one.m[i], one.l[i], one.o + i * dim,
                         dim);

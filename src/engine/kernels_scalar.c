@@ -32,29 +32,46 @@ static float read_half(const uint8_t *p)
 
 /* ---- matrices of codes ---------------------------------------------------------------------- */
 
-/* The 32 codes of row `r` times those of one token. `codes` are the 128 bytes of a packed block. */
-static int32_t dot_q4(const uint8_t *codes, size_t r, const int8_t *q)
+/* A packed block's codes as numbers, column by column. */
+static void unpack_codes(const uint8_t *codes, int16_t w[BLOCK][LANES], enum pack pack)
 {
-    int32_t sum = 0;
+    size_t words = pack == PACK_Q8_0 ? 8 : 4;
 
-    for (size_t j = 0; j < 4; j++) {
-        for (size_t k = 0; k < 4; k++) {
-            int32_t byte = codes[j * 32 + r * 4 + k];
-            sum += (byte & 15) * q[j * 4 + k] + (byte >> 4) * q[16 + j * 4 + k];
+    for (size_t i = 0; i < words * LANES * 4; i++) {
+        size_t column = i / (LANES * 4) * 4 + i % 4, r = i / 4 % LANES;
+        if (pack == PACK_Q8_0) {
+            w[column][r] = (int8_t)codes[i];
+        } else {
+            w[column][r] = codes[i] & 15;
+            w[column + 16][r] = codes[i] >> 4;
         }
     }
-    return sum;
 }
 
-static int32_t dot_q8(const uint8_t *codes, size_t r, const int8_t *q)
+/* One block of 8 rows times the same block of every token. */
+static void add_block(const uint8_t *block, const int8_t *q, const struct act_scale *s, size_t n,
+                      float *acc, enum pack pack)
 {
-    int32_t sum = 0;
+    float d[LANES], m[LANES];
+    int16_t w[BLOCK][LANES];
 
-    for (size_t j = 0; j < 8; j++) {
-        for (size_t k = 0; k < 4; k++)
-            sum += (int8_t)codes[j * 32 + r * 4 + k] * q[j * 4 + k];
+    unpack_codes(block + (pack == PACK_Q4_1 ? 32 : 16), w, pack);
+    for (size_t r = 0; r < LANES; r++) {
+        d[r] = read_half(block + 2 * r);
+        m[r] = pack == PACK_Q4_1 ? read_half(block + 16 + 2 * r) : d[r] * -8.0f;
     }
-    return sum;
+    for (size_t t = 0; t < n; t++, q += BLOCK, s++, acc += LANES) {
+        int32_t sum[LANES] = {0};
+        for (size_t c = 0; c < BLOCK; c++) {
+            for (size_t r = 0; r < LANES; r++)
+                sum[r] += w[c][r] * q[c];
+        }
+        for (size_t r = 0; r < LANES; r++) {
+            acc[r] = fmaf((float)sum[r], d[r] * s->d, acc[r]);
+            if (pack != PACK_Q8_0)
+                acc[r] = fmaf(m[r], s->sum, acc[r]);
+        }
+    }
 }
 
 static void matmul_codes(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out,
@@ -63,23 +80,9 @@ static void matmul_codes(const uint8_t *groups, size_t n_groups, const struct pa
     size_t head = pack == PACK_Q4_1 ? 32 : 16, bytes = head + (pack == PACK_Q8_0 ? 256 : 128);
 
     memset(out, 0, n_groups * a->n * LANES * sizeof *out);
-    for (size_t g = 0; g < n_groups; g++) {
-        float *acc = out + g * a->n * LANES;
-        for (size_t b = 0; b < a->cols / BLOCK; b++, groups += bytes) {
-            for (size_t i = 0; i < a->n * LANES; i++) {
-                size_t t = i / LANES, r = i % LANES;
-                const int8_t *q = a->q + (b * a->n + t) * BLOCK;
-                const struct act_scale *s = &a->scale[b * a->n + t];
-                int32_t sum =
-                    pack == PACK_Q8_0 ? dot_q8(groups + head, r, q) : dot_q4(groups + head, r, q);
-                float d = read_half(groups + 2 * r);
-                acc[i] = fmaf((float)sum, d * s->d, acc[i]);
-                if (pack == PACK_Q4_1)
-                    acc[i] = fmaf(read_half(groups + 16 + 2 * r), s->sum, acc[i]);
-                else if (pack == PACK_Q4_0)
-                    acc[i] = fmaf(d * -8.0f, s->sum, acc[i]);
-            }
-        }
+    for (size_t g = 0; g < n_groups; g++, out += a->n * LANES) {
+        for (size_t b = 0; b < a->cols / BLOCK; b++, groups += bytes)
+            add_block(groups, a->q + b * a->n * BLOCK, a->scale + b * a->n, a->n, out, pack);
     }
 }
 
