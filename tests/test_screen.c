@@ -85,6 +85,30 @@ static void only_rows_that_changed_are_copied(void **state)
     close_term();
 }
 
+/* A theme's ground is that of its text: a style without one of its own stands on it. */
+static void styles_stand_on_the_ground_of_the_text(void **state)
+{
+    struct styles styles;
+    struct error err;
+    short fg, bg;
+    struct theme *theme = theme_load("dark", &err);
+    (void)state;
+
+    assert_non_null(theme);
+    unsetenv("NO_COLOR");
+    theme->looks[STYLE_TEXT].bg_256 = 235;
+    theme->looks[STYLE_ACCENT].bg_256 = -1;
+    theme->looks[STYLE_FOCUS].bg_256 = 24;
+    open_term("xterm-256color");
+    styles_set(&styles, theme, styles_depth());
+    pair_content((short)styles.pairs[STYLE_ACCENT], &fg, &bg);
+    assert_int_equal(bg, 235);
+    pair_content((short)styles.pairs[STYLE_FOCUS], &fg, &bg);
+    assert_int_equal(bg, 24);
+    close_term();
+    theme_free(theme);
+}
+
 static void a_style_is_a_pair_or_attributes(void **state)
 {
     short fg, bg;
@@ -132,6 +156,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_rows_that_changed_are_copied),
+        cmocka_unit_test(styles_stand_on_the_ground_of_the_text),
         cmocka_unit_test(a_style_is_a_pair_or_attributes),
     };
     setlocale(LC_CTYPE, "C.UTF-8");

@@ -63,7 +63,8 @@ static void copy_run(const struct canvas *c, int row, int from, int to, const st
         mvadd_wchnstr(row, start, run, n);
 }
 
-/* Copies what differs of a row, whole wide characters. */
+/* Copies what differs of a row. Both cells of a wide character change together, so that none is
+ * cut. */
 static bool copy_row(const struct canvas *c, const struct canvas *shown, int row,
                      const struct styles *styles)
 {
@@ -77,10 +78,6 @@ static bool copy_row(const struct canvas *c, const struct canvas *shown, int row
         return false;
     while (to > from && memcmp(&now[to - 1], &old[to - 1], sizeof *now) == 0)
         to--;
-    while (from > 0 && (now[from].width == 0 || old[from].width == 0))
-        from--;
-    while (to < c->cols && (now[to].width == 0 || old[to].width == 0))
-        to++;
     copy_run(c, row, from, to, styles);
     return true;
 }
