@@ -228,6 +228,25 @@ static void candidates_of_the_picture(void **state)
     canvas_free(c);
 }
 
+/* A bar is the share now; what the model gave it shows only where that was more. */
+static void bars_say_who_gave_more(void **state)
+{
+    struct app *app = desk_of_the_picture();
+    struct canvas *c = canvas_new(5, 43);
+    (void)state;
+
+    app->view.n_candidates = app->view.n_listed = 0;
+    add_word(&app->view, "a", 0.314, 0.357, -1);
+    add_word(&app->view, "b", 0.011, 0.019, -1);
+    add_word(&app->view, "c", 0.050, 0.019, -1);
+    candidates_draw(c, whole(c), app, true, false);
+    const char *text = picture(c);
+    assert_non_null(strstr(text, " a           █████████████████  31.4  35.7\n"));
+    assert_non_null(strstr(text, " b           ▉                   1.1   1.9\n"));
+    assert_non_null(strstr(text, " c           █▒                  5.0   1.9\n"));
+    canvas_free(c);
+}
+
 /* However few the rows: the heading, then survivors, and the count of the others. */
 static void candidates_share_their_rows(void **state)
 {
@@ -745,6 +764,7 @@ int main(void)
         cmocka_unit_test(large_faders),
         cmocka_unit_test(the_strip),
         cmocka_unit_test(candidates_of_the_picture),
+        cmocka_unit_test(bars_say_who_gave_more),
         cmocka_unit_test(candidates_share_their_rows),
         cmocka_unit_test(dice_of_the_picture),
         cmocka_unit_test(the_mark_of_the_dice_lies_in_its_word),

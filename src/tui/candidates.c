@@ -115,10 +115,11 @@ static void draw_bar(struct canvas *c, int row, int col, int cols,
 {
     int eighths = (int)lround(k->now / scale * cols * 8);
     int model = (int)lround(k->model / scale * cols);
-    int full = model > (eighths + 4) / 8 ? (eighths + 4) / 8 : eighths / 8;
+    bool longer = model > (eighths + 4) / 8; /* than what the chain gives it now */
+    int full = longer ? (eighths + 4) / 8 : eighths / 8;
 
     canvas_line(c, row, col, full, SIGN_FULL, STYLE_BAR);
-    if (model > full) {
+    if (longer) {
         canvas_line(c, row, col + full, model - full, SIGN_MODEL, STYLE_BAR_MODEL);
         return;
     }
