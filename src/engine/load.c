@@ -8,9 +8,7 @@
 
 #include "base/mem.h"
 
-/* Tensors are aligned so that no group starts in the middle of a cache line more often than it
- * must. */
-enum { ALIGN = 64, PREFETCH_PAST_END = 4096 };
+enum { ALIGN = 64 }; /* of every packed matrix and buffer: a cache line */
 
 static size_t pad32(size_t n)
 {
@@ -153,7 +151,7 @@ static bool repack_all(struct model *m, const struct model_load_options *options
     bool ok = true;
 
     visit_matrices(m, plan_matrix, &job);
-    l->weights_bytes = job.bytes + PREFETCH_PAST_END;
+    l->weights_bytes = job.bytes;
     l->weights = mem_map(l->weights_bytes);
     if (l->weights == NULL) {
         ok = error_set(err, "%s: no memory for %zu MB of weights", m->info.path,
