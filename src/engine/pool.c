@@ -10,8 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/mem.h"
-
 /* Spinning is counted in pauses of some 40 cycles. The bound doubles when a wait ends by spinning
  * in its last half, and halves when it was in vain: on cores of our own barriers never sleep, on
  * shared ones they soon stop burning the time of whoever is waited for. */
@@ -231,8 +229,10 @@ struct pool *pool_new(int threads, struct error *err)
         return NULL;
     }
     struct pool *p = aligned_alloc(CACHE_LINE, sizeof *p);
-    if (p == NULL)
-        mem_fatal("threads");
+    if (p == NULL) {
+        error_set(err, "threads: no memory");
+        return NULL;
+    }
     memset(p, 0, sizeof *p);
     p->n = threads;
     pthread_mutex_init(&p->lock, NULL);
