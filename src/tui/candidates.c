@@ -115,8 +115,9 @@ static void draw_bar(struct canvas *c, int row, int col, int cols,
 {
     int eighths = (int)lround(k->now / scale * cols * 8);
     int model = (int)lround(k->model / scale * cols);
-    bool longer = model > (eighths + 4) / 8; /* than what the chain gives it now */
-    int full = longer ? (eighths + 4) / 8 : eighths / 8;
+    /* where the model gave more than the chain does now, its part is at least a cell */
+    bool longer = k->model > k->now && model > eighths / 8;
+    int full = longer ? least((eighths + 4) / 8, model - 1) : eighths / 8;
 
     canvas_line(c, row, col, full, SIGN_FULL, STYLE_BAR);
     if (longer) {
