@@ -14,6 +14,17 @@
 
 /* ---- commands: setting up ------------------------------------------------------------------- */
 
+/* Terminals are described in a package of their own on some systems. */
+static bool knows_terminal(const char *name)
+{
+    struct str command = STR_INIT;
+
+    str_add_format(&command, "infocmp '%s' >/dev/null 2>&1", name);
+    bool known = system(str_text(&command)) == 0;
+    str_done(&command);
+    return known;
+}
+
 static void do_need(void)
 {
 #ifdef WITH_SANITIZERS
@@ -22,6 +33,10 @@ static void do_need(void)
         t.why_skipped = "sanitizers have handlers of their own";
     }
 #endif
+    if (strcmp(word(1), "terminfo") == 0 && !knows_terminal(word(2))) {
+        t.skipped = true;
+        t.why_skipped = "terminfo does not know that terminal";
+    }
     if (strcmp(word(1), "model") == 0 && access(model_path, R_OK) != 0) {
         const char *require = getenv("FADER_REQUIRE_MODEL");
         if (require != NULL && strcmp(require, "1") == 0)
