@@ -116,6 +116,11 @@ static void test_file(void **state)
     assert_non_null(strstr(err.text, folder));
     unlink(path);
     free(path);
+    for (const char *const *f = (const char *const[]){"a/b", "a", ".", NULL}; *f != NULL; f++) {
+        path = file_join(folder, *f);
+        assert_int_equal(rmdir(strcmp(*f, ".") == 0 ? folder : path), 0);
+        free(path);
+    }
     str_done(&s);
 }
 
