@@ -451,7 +451,9 @@ static void test_missing_bytes(void **state)
     assert_ptr_equal(t, model_tokenizer(m, &err)); /* built once */
     assert_string_equal(text_pieces(t, "a\xff"
                                        "b\x04"),
-                        "a|b"); /* it has no 0xFF and no 0x04 */
+                        "a|\xef\xbf\xbd|b"); /* it has no 0xFF and no 0x04 */
+    assert_string_equal(text_pieces(t, "\xff\xfe"), "\xef\xbf\xbd|\xef\xbf\xbd");
+    assert_string_equal(text_pieces(t, "\xf1\x80\x80\x80"), "\x80|\x80|\x80"); /* U+40000 */
     assert_comes_back(t, "caf\xc3\xa9 \xe4\xbd\xa0\r\n \xe4\xbd", 14);
     assert_int_equal(tokenizer_eos(t), 2);
     model_close(m);

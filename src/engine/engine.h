@@ -101,7 +101,8 @@ enum tokenize_flags { TOKENIZE_BOS = 1 }; /* put BOS in front where the file ask
  * may cross from one to the other, as when the model was trained); control tokens are found only where
  * all of them is markup. Tokens that the file calls user-defined are words of the vocabulary and are
  * found in text too. Invalid UTF-8 is encoded byte by byte; decoding gives every input back, but for
- * bytes that the vocabulary has no token for, which are left out. Any thread. */
+ * bytes that the vocabulary has no token for: those of a character are left out, any other becomes
+ * U+FFFD. Any thread. */
 void tokenizer_encode(const struct tokenizer *t, const struct span *spans, size_t n_spans,
                       unsigned flags, struct token_list *out);
 

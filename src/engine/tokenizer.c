@@ -62,6 +62,16 @@ static void mark_punctuation(struct tokenizer *t)
     }
 }
 
+/* U+FFFD as the vocabulary writes it; less where it lacks bytes of that too. */
+static void encode_replacement(struct tokenizer *t)
+{
+    static const char sign[] = "\xEF\xBF\xBD";
+    struct bpe_scratch *scratch = bpe_scratch_new();
+
+    bpe_encode_word(t, scratch, sign, sizeof sign - 1, &t->replacement);
+    bpe_scratch_free(scratch);
+}
+
 /* ---- making one ---------------------------------------------------------------------------- */
 
 static const struct pre_tokenizer *read_pre(struct tokenizer *t, const struct gguf *g,
@@ -119,6 +129,7 @@ struct tokenizer *tokenizer_new(const struct gguf *g, int32_t n_vocab, struct er
         vocabulary_index_specials(t, g, err) && vocabulary_read_merges(t, g, err) &&
         (t->splitter = splitter_new(pre, err)) != NULL && gguf_check_whole(g, err)) {
         mark_punctuation(t);
+        encode_replacement(t);
         return t;
     }
     tokenizer_free(t);
@@ -138,6 +149,7 @@ void tokenizer_free(struct tokenizer *t)
     free(t->words);
     free(t->merges);
     free(t->specials);
+    token_list_done(&t->replacement);
     free(t);
 }
 

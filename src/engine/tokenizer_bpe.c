@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 
 /* ---- hashing ------------------------------------------------------------------------------- */
 
@@ -229,6 +230,19 @@ static void merge_all(const struct tokenizer *t, struct bpe_scratch *s)
     }
 }
 
+/* A byte that the vocabulary has no token for. As part of a character it is left out, like in the
+ * programs that such vocabularies come from; what is no text becomes U+FFFD and does not vanish. */
+static void add_missing_byte(const struct tokenizer *t, const char *at, size_t len,
+                             struct token_list *out)
+{
+    bool valid;
+    uint32_t c;
+
+    utf8_decode(at, len, &c, &valid);
+    for (size_t i = 0; !valid && i < t->replacement.n; i++)
+        token_list_add(out, t->replacement.ids[i]);
+}
+
 void bpe_encode_word(const struct tokenizer *t, struct bpe_scratch *s, const char *word, size_t len,
                      struct token_list *out)
 {
@@ -250,9 +264,10 @@ void bpe_encode_word(const struct tokenizer *t, struct bpe_scratch *s, const cha
     for (uint32_t i = 0; i + 1 < n; i++)
         offer(t, s, i);
     merge_all(t, s);
-    /* A byte that the vocabulary has no token for is left out: there is nothing to say it with. */
     for (uint32_t i = 0; i != NO_SYMBOL; i = s->symbols[i].next) {
         if (s->symbols[i].id >= 0)
             token_list_add(out, s->symbols[i].id);
+        else
+            add_missing_byte(t, word + i, len - i, out);
     }
 }

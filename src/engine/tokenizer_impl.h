@@ -48,6 +48,7 @@ struct tokenizer {
     struct bpe_merge *merges;    /* open addressing */
     size_t merges_mask;
     int32_t bytes[256];          /* the token of each byte, or -1 */
+    struct token_list replacement; /* U+FFFD: for bytes that are no text and have no token */
 
     int32_t *specials;           /* ids of those that are searched for in text, sorted by bytes */
     size_t n_specials;
