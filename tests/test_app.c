@@ -931,6 +931,27 @@ static void test_torn(void **state)
     fixture_stop(&f);
 }
 
+/* Turns leave before the answer starts, and its record must come first all the same. */
+static void test_dropped_reopens(void **state)
+{
+    static const char script[] = "{\"model\":{\"name\":\"Toy\",\"ctx\":12}}\n" RAIN;
+    (void)state;
+
+    fixture_start(&f, script);
+    fixture_ask(&f, "one two three");
+    fixture_ask(&f, "four five six seven eight nine ten");
+    assert_int_equal(fixture_turn(&f, 3)->dropped_messages, 2);
+    assert_string_equal(fixture_text(&f, 3), "Rain falls today.");
+    fixture_close(&f);
+    char *path = newest();
+    f.options.continue_path = path;
+    fixture_open(&f, script);
+    assert_int_equal(fixture_turn(&f, 3)->dropped_messages, 2);
+    assert_string_equal(fixture_text(&f, 3), "Rain falls today.");
+    free(path);
+    fixture_stop(&f);
+}
+
 static void test_continue_fails(void **state)
 {
     struct error err;
@@ -1211,6 +1232,7 @@ int main(void)
         cmocka_unit_test(test_switch_model),
         cmocka_unit_test(test_saved_and_continued),
         cmocka_unit_test(test_torn),
+        cmocka_unit_test(test_dropped_reopens),
         cmocka_unit_test(test_continue_fails),
         cmocka_unit_test(test_continue_with_a_preset),
         cmocka_unit_test(test_not_saved),

@@ -232,6 +232,7 @@ static void on_dropped(struct app *app, const struct event *e)
 
     if (!is_ours(app, e))
         return;
+    app_record_opening(app, t); /* this may come before the start does */
     t->dropped_messages += e->u.dropped.messages;
     t->dropped_tokens += e->u.dropped.tokens;
     if (app->transcript != NULL)

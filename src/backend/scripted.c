@@ -203,6 +203,17 @@ static int32_t scripted_ctx_used(const struct source *source)
     return s->prompt_tokens + (int32_t)s->context;
 }
 
+/* Half of the prompt leaves, as if it had been older turns. EVAL_FULL: it may not, or cannot. */
+static enum eval_result drop_half(struct scripted *s, struct generator *g, const struct request *r)
+{
+    struct event e = {EVENT_DROPPED, .u.dropped = {.messages = 2, .tokens = s->prompt_tokens / 2}};
+
+    if (r->on_full != CONTEXT_DROP_OLDEST || r->messages.n < 3 || e.u.dropped.tokens == 0)
+        return EVAL_FULL;
+    s->prompt_tokens -= e.u.dropped.tokens;
+    return generator_emit(g, &e) ? EVAL_OK : EVAL_CANCELLED;
+}
+
 static enum eval_result scripted_begin(struct source *source, struct generator *g,
                                        const struct request *r, struct error *err)
 {
@@ -212,6 +223,8 @@ static enum eval_result scripted_begin(struct source *source, struct generator *
     s->answer = choose_answer(s, r);
     s->prompt_tokens = count_prompt(r);
     s->context = generator_answer(g)->n;
+    if (scripted_ctx_used(source) > s->script->ctx_size && drop_half(s, g, r) == EVAL_CANCELLED)
+        return EVAL_CANCELLED;
     if (scripted_ctx_used(source) > s->script->ctx_size) {
         error_set(err, "the prompt takes %d tokens, the context has %d: shorten it",
                   scripted_ctx_used(source), s->script->ctx_size);
@@ -233,19 +246,13 @@ static enum eval_result scripted_advance(struct source *source, struct generator
     return prepare(s, g, err);
 }
 
-/* Half of the prompt leaves, as if it had been older turns. */
 static enum eval_result scripted_make_room(struct source *source, struct generator *g,
                                            const struct request *r, struct error *err)
 {
     struct scripted *s = scripted_of(source);
-    struct event e = {EVENT_DROPPED, .u.dropped = {.messages = 2, .tokens = s->prompt_tokens / 2}};
+    enum eval_result result = drop_half(s, g, r);
 
-    if (r->on_full != CONTEXT_DROP_OLDEST || r->messages.n < 3 || e.u.dropped.tokens == 0)
-        return EVAL_FULL;
-    s->prompt_tokens -= e.u.dropped.tokens;
-    if (!generator_emit(g, &e))
-        return EVAL_CANCELLED;
-    return prepare(s, g, err);
+    return result == EVAL_OK ? prepare(s, g, err) : result;
 }
 
 static const float *scripted_logits(const struct source *source)
