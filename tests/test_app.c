@@ -2,11 +2,11 @@
  */
 #include "app_fixture.h"
 
-#include <math.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "app/app_private.h"
 #include "app/marks.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -281,6 +281,17 @@ static void expect_versions(struct turn *t, size_t version, size_t n)
     assert_int_equal(count, n);
 }
 
+/* How many tokens two answers have in common from the first on. */
+static int32_t count_common(const struct turn *a, const struct turn *b)
+{
+    int32_t n = 0;
+
+    while (n < (int32_t)a->n_tokens && n < (int32_t)b->n_tokens &&
+           a->tokens[n].id == b->tokens[n].id)
+        n++;
+    return n;
+}
+
 static void test_retry(void **state)
 {
     (void)state;
@@ -296,7 +307,7 @@ static void test_retry(void **state)
     struct turn *same = fixture_turn(&f, 1);
     assert_ptr_not_equal(same, first);
     assert_int_equal(same->seed, first->seed);
-    assert_int_equal(turn_common_tokens(same, first), 30);
+    assert_int_equal(count_common(same, first), 30);
     assert_int_equal(same->branch_at, -1);
 
     set_knob(KNOB_TEMPERATURE, 0); /* the same dice, present faders: they part where it matters */
@@ -305,7 +316,7 @@ static void test_retry(void **state)
     struct turn *cold = fixture_turn(&f, 1);
     assert_int_equal(cold->seed, first->seed);
     assert_ptr_equal(cold->earlier, same);
-    assert_int_equal(cold->branch_at, turn_common_tokens(cold, same));
+    assert_int_equal(cold->branch_at, count_common(cold, same));
     assert_true(cold->branch_at < 30);
 
     app_act(f.app, ACTION_RETRY);
@@ -714,7 +725,7 @@ static void test_dropped(void **state)
     fixture_start(&f, "{\"dropped\":[2,311]}\n" RAIN);
     fixture_ask(&f, "Hello");
     app_dropped_text(fixture_turn(&f, 1), text, sizeof text);
-    assert_string_equal(text, "the context was full: the oldest 2 messages (311 tokens) left it");
+    assert_string_equal(text, "the oldest 2 messages left the context (311 tokens: it was full)");
     expect_message(&f, "311 tokens");
     app_dropped_text(fixture_turn(&f, 0), text, sizeof text);
     assert_string_equal(text, "");
@@ -1173,6 +1184,40 @@ static void expect_visible(const char *bytes, size_t len, const char *want)
     assert_string_equal(out, want);
 }
 
+static bool names(const char *languages, const char *text, const char *want)
+{
+    struct str s = STR_INIT;
+    bool said = app_names_languages(languages, text, &s);
+    bool right = !said || strcmp(str_text(&s), want) == 0;
+
+    str_done(&s);
+    return said && right;
+}
+
+static void test_language(void **state)
+{
+    struct model_info english = {.languages = "en"};
+    (void)state;
+
+    assert_true(names("en", "你好，世界", "English"));
+    assert_true(names("en,de", "Как дела? ok", "English, German"));
+    assert_false(names("en", "Что is the best word for a home", "")); /* mostly Latin */
+    assert_false(names("en", "Élan, naïveté, 12:30 …", ""));
+    assert_false(names("en", "1 + 1 = ?", ""));
+    assert_false(names("en,zh", "你好", ""));
+    assert_false(names("", "你好", ""));
+    assert_false(names(NULL, "你好", ""));
+
+    fixture_start(&f, "");
+    f.app->status.model = &english;
+    app_note_language(f.app, "你好");
+    expect_message(&f, "this model was made for English");
+    f.app->message[0] = '\0';
+    app_note_language(f.app, "你好"); /* once is enough */
+    assert_string_equal(f.app->message, "");
+    fixture_stop(&f);
+}
+
 static void test_visible_text(void **state)
 {
     char out[8];
@@ -1240,6 +1285,7 @@ int main(void)
         cmocka_unit_test(test_loop),
         cmocka_unit_test(test_quit_while_drawing),
         cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_language),
         cmocka_unit_test(test_visible_text),
     };
 

@@ -124,6 +124,7 @@ void app_send(struct app *app, const char *text)
     if (app->transcript != NULL)
         transcript_turn(app->transcript, user);
     ask(app, answer);
+    app_note_language(app, text);
 }
 
 static void queue(struct app *app, const char *text)

@@ -85,12 +85,12 @@ struct app {
     uint64_t kv_used;                /* bytes of these positions in the KV cache */
     uint64_t kv_held;                /* bytes of the blocks that hold them, as the last end said */
     bool context_warned;             /* that the context fills was said */
+    bool language_noted;             /* what languages the model was made for was said */
     struct detokenizer detok;
     struct app_stats stats;          /* of the last answer that ended */
 
     struct view view;                /* the newest candidates; valid when has_view */
     bool has_view;
-    int64_t view_ns;                 /* when it came */
     struct turn *view_turn;          /* the answer that it is of, or NULL */
     uint32_t view_request;           /* and its request */
     enum knob selected;              /* the fader that nudges move */

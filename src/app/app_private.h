@@ -29,6 +29,14 @@ void app_path_changed(struct app *app);
 void app_end_turn(struct app *app, struct turn *turn, enum end_reason reason);
 struct turn *app_last_of(const struct app *app, enum role role); /* on the path; NULL: none */
 
+/* ---- language.c ----------------------------------------------------------------------------- */
+
+/* True when `languages` (codes, comma-separated) are all written in Latin letters and `text` mostly is not;
+ * their English names are put into `names`. */
+bool app_names_languages(const char *languages, const char *text, struct str *names);
+/* Says once, when the text is in a script that the model was not made for, what it was made for. */
+void app_note_language(struct app *app, const char *text);
+
 /* ---- record.c: the transcript -------------------------------------------------------------- */
 
 void app_open_transcript(struct app *app); /* a new one, unless nothing is saved */

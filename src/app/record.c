@@ -294,6 +294,7 @@ bool app_switch_model(struct app *app, const char *name, struct error *err)
     app->state = APP_LOADING;
     app->desk.n_vocab = 0;
     free(app->previous_model);
+    app->language_noted = false;
     app->previous_model = app->model_name;
     app->model_name = mem_strdup(name);
     app_refresh_status(app);
