@@ -3,10 +3,12 @@
  * token is one byte here, and the weights are random: the text means nothing. */
 #include "rig.h"
 
+#include <math.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "chat/template.h"
+#include "engine/quant.h"
 #include "tiny_gguf.h"
 
 enum { CTX = 256 };
@@ -404,6 +406,35 @@ static void test_load_errors(void **state)
     unlink(path);
 }
 
+static void add_damage(struct tiny_writer *w)
+{
+    float values[64]; /* n_embd */
+
+    for (size_t i = 0; i < 64; i++)
+        values[i] = NAN;
+    tiny_add_tensor(w, "blk.0.attn_output.bias", QUANT_F32, 64, 0, values, sizeof values);
+}
+
+static void test_damaged_weights(void **state)
+{
+    /* Activations stay NaN in the one, and become zeros in the other. */
+    static const uint32_t types[] = {QUANT_F32, QUANT_Q8_0};
+    struct tiny_gguf_options damaged = tiny;
+    (void)state;
+
+    damaged.more = add_damage;
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        struct rig r;
+        damaged.type = types[i];
+        open_tiny(&r, &damaged, 1, 0);
+        struct request q = raw_request(&r, "x");
+        rig_submit(&r, &q);
+        assert_non_null(strstr(rig_await(&r, EVENT_ERROR)->text, "weights are damaged"));
+        assert_int_equal(r.tokens, 0);
+        rig_close(&r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -417,6 +448,7 @@ int main(void)
         cmocka_unit_test(test_full_in_the_middle),
         cmocka_unit_test(test_cancel_in_prefill),
         cmocka_unit_test(test_load_errors),
+        cmocka_unit_test(test_damaged_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

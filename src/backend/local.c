@@ -2,6 +2,7 @@
 
 #include "backend/backend.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -183,6 +184,24 @@ static void report_prefill(void *ctx, size_t done, size_t total)
     generator_emit_progress(ctx, done, total);
 }
 
+/* A damaged weight spoils every number that is made of it: the logits are no numbers then, or,
+ * where activations are quantised on the way, all the same. There is nothing to draw from. */
+static enum eval_result check_logits(const struct local *l, enum eval_result result,
+                                     struct error *err)
+{
+    const float *logits = session_logits(l->session);
+    int32_t i = 0;
+
+    if (result != EVAL_OK)
+        return result;
+    while (i < l->source.n_vocab && (!isfinite(logits[i]) || logits[i] == logits[0]))
+        i++;
+    if (i < l->source.n_vocab)
+        return EVAL_OK;
+    error_set(err, "%s: this model finds all words equal: its weights are damaged", l->path);
+    return EVAL_FAILED;
+}
+
 /* Prefills the tokens, but for those that the cache has. */
 static enum eval_result prefill(struct local *l, const struct token_list *tokens, bool start,
                                 struct error *err)
@@ -197,7 +216,8 @@ static enum eval_result prefill(struct local *l, const struct token_list *tokens
         !generator_emit_start(l->generator, (int32_t)tokens->n, reused, l->source.ctx_size))
         return EVAL_CANCELLED;
     generator_emit_progress(l->generator, 0, run);
-    return session_eval(l->session, tokens->ids + reused, run, &hooks, err);
+    enum eval_result result = session_eval(l->session, tokens->ids + reused, run, &hooks, err);
+    return check_logits(l, result, err);
 }
 
 static enum eval_result local_begin(struct source *source, struct generator *g,
@@ -229,9 +249,10 @@ done:
 static enum eval_result local_advance(struct source *source, struct generator *g, int32_t id,
                                       struct error *err)
 {
+    struct local *l = local_of(source);
     const struct eval_hooks hooks = {.cancel = generator_cancel_flag(g)};
 
-    return session_eval(local_of(source)->session, &id, 1, &hooks, err);
+    return check_logits(l, session_eval(l->session, &id, 1, &hooks, err), err);
 }
 
 static enum eval_result local_make_room(struct source *source, struct generator *g,
