@@ -189,6 +189,9 @@ static void the_strip(void **state)
     assert_string_equal(picture(c),
                         " poetry*  repeat 1.10  temp 1.60  top-k 50  top-p .90  min-p off"
                         "  → 39 words\n");
+    canvas_resize(c, 1, 59);
+    faders_draw_strip(c, (struct rect){0, 0, 1, 59}, app, true, false);
+    assert_string_equal(picture(c), " repeat 1.10 temp 1.60 top-k 50 top-p .90 min-p off → 39\n");
     canvas_resize(c, 1, 40);
     faders_draw_strip(c, (struct rect){0, 0, 1, 40}, app, true, false);
     assert_string_equal(picture(c), " R1.10 T1.60 K50 P.90 Moff → 39 words\n");

@@ -93,7 +93,7 @@ void app_dropped_text(const struct turn *turn, char *out, size_t size)
     if (turn->dropped_messages <= 0)
         snprintf(out, size, "%s", "");
     else
-        snprintf(out, size, "the context was full: the oldest %d message%s (%d tokens) left it",
+        snprintf(out, size, "the oldest %d message%s left the context (%d tokens: it was full)",
                  turn->dropped_messages, turn->dropped_messages == 1 ? "" : "s",
                  turn->dropped_tokens);
 }

@@ -231,14 +231,20 @@ void faders_draw_seed(struct canvas *c, struct rect area, const struct app *app)
                area.col + area.cols, bits);
 }
 
-/* The strip in its forms, the most generous first: "temp 1.60" or "T1.60", the preset's name in
- * front, how many words are left behind. The last one packs: "T1.6K50P.9M-". */
+/* The strip in its forms, the most generous first: with the preset's name, with "temp 1.60" or
+ * "T1.60", with so many columns between them, with how many words are left ("→ 39 words", "→ 39") or
+ * without. The last one packs: "T1.6K50P.9M-". */
+enum strip_left { LEFT_NONE, LEFT_NUMBER, LEFT_WORDS };
 struct strip_form {
-    bool preset, labels, words, packed;
+    bool preset, labels;
+    int gap;
+    enum strip_left left;
+    bool packed;
 };
 static const struct strip_form strip_forms[] = {
-    {true, true, true, false},   {false, true, true, false},   {false, true, false, false},
-    {false, false, true, false}, {false, false, false, false}, {false, false, false, true},
+    {true, true, 2, LEFT_WORDS, false},  {false, true, 2, LEFT_WORDS, false},
+    {false, true, 1, LEFT_NUMBER, false}, {false, false, 1, LEFT_WORDS, false},
+    {false, false, 1, LEFT_NONE, false}, {false, false, 0, LEFT_NONE, true},
 };
 
 /* "0.90" is ".90" here, and ".9" where every column counts. */
@@ -295,12 +301,13 @@ static int strip_form_draw(struct canvas *c, struct rect area, const struct app 
             canvas_text(c, area.row, area.col + at, area.cols - at, strip_style(app, rows[i], here),
                         value);
         }
-        col += (int)(strlen(text) + strlen(value)) + (form->labels ? 2 : form->packed ? 0 : 1);
+        col += (int)(strlen(text) + strlen(value)) + form->gap;
     }
-    if (!form->words || !app->has_view)
-        return col - (form->labels ? 2 : form->packed ? 0 : 1);
+    if (form->left == LEFT_NONE || !app->has_view)
+        return col - form->gap;
     format_count(app->view.n_survivors, left);
-    snprintf(text, sizeof text, "→ %s word%s", left, app->view.n_survivors == 1 ? "" : "s");
+    snprintf(text, sizeof text, "→ %s%s%s", left, form->left == LEFT_WORDS ? " word" : "",
+             form->left == LEFT_NUMBER || app->view.n_survivors == 1 ? "" : "s");
     if (c != NULL)
         canvas_text(c, area.row, area.col + col, area.cols - col, STYLE_DIM, text);
     return col + text_width(text, strlen(text));

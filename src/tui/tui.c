@@ -30,11 +30,13 @@ static void view_changed(void *view, unsigned what)
     struct tui *t = view;
 
     t->changed |= what;
+    if (app_is_answering(t->app))
+        t->answering_ns = clock_now_ns();
     if (what & CHANGE_PATH) { /* at once: turns of another conversation are gone */
         scrollback_reload(&t->scrollback, t->app->conversation,
                           app_is_answering(t->app) ? t->app->answer : NULL);
         if (t->focus == FOCUS_TRANSCRIPT && !t->scrollback.has_cursor)
-            tui_set_focus(t, FOCUS_INPUT);
+            tui_set_focus(t, FOCUS_TRANSCRIPT); /* the cursor, where there is a word for it */
     }
     tui_changed(t, false);
 }

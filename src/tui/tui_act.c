@@ -20,9 +20,9 @@ static bool can_focus(struct tui *t, enum focus focus)
         return t->layout.panel != PANEL_BARE;
     case FOCUS_CANDIDATES:
         return t->layout.candidates.rows > 0 && t->app->has_view;
-    case FOCUS_TRANSCRIPT:
+    case FOCUS_TRANSCRIPT: /* its versions are there to be chosen even where no word is shown */
         return scrollback_cursor(&t->scrollback, &token) != NULL ||
-               scrollback_enter(&t->scrollback);
+               scrollback_enter(&t->scrollback) || t->app->conversation->n_turns > 0;
     default:
         return true;
     }
@@ -201,6 +201,8 @@ static bool act_scroll(struct tui *t, enum action action)
         return true;
     case ACTION_TOKEN_LEFT:
     case ACTION_TOKEN_RIGHT:
+        if (!t->scrollback.has_cursor) /* there was no word when the focus came */
+            return scrollback_enter(&t->scrollback);
         scrollback_move_token(&t->scrollback, action == ACTION_TOKEN_LEFT ? -1 : 1);
         return true;
     case ACTION_LINE_UP:

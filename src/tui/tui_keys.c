@@ -10,6 +10,7 @@
 
 enum { ENTER = '\r', TAB = '\t', ESCAPE = 27, CTRL_C = 3, BACKSPACE = 127, CTRL_H = 8 };
 static const int64_t interrupt_window_ns = 1500000000;
+static const int64_t late_stop_ns = 1000000000;
 
 /* ---- an exact value for the selected fader --------------------------------------------------- */
 
@@ -68,7 +69,7 @@ static void interrupt(struct tui *t)
     if (t->focus != FOCUS_INPUT) {
         tui_set_focus(t, FOCUS_INPUT);
     } else if (!input_is_empty()) {
-        input_set_text("");
+        input_cancel();
         app_cancel_edit(t->app);
         t->interrupt_ns = 0;
         return;
@@ -80,6 +81,16 @@ static void interrupt(struct tui *t)
     app_say(t->app, SAY_INFO, "Ctrl-C again leaves, as /quit and Ctrl-D do");
 }
 
+/* Esc stops an answer. One that comes just after the end was meant for it too: to readline it would be the
+ * Meta of the next key, and that key would be lost. */
+static bool is_stop(const struct tui *t)
+{
+    if (app_is_answering(t->app))
+        return !input_takes_escape();
+    return t->answering_ns != 0 && clock_now_ns() - t->answering_ns < late_stop_ns &&
+           input_is_empty() && !input_takes_escape();
+}
+
 /* Keys whose action depends on what the input holds. True: readline's. */
 static bool is_readline_key(const struct tui *t, int key, enum action action)
 {
@@ -88,7 +99,7 @@ static bool is_readline_key(const struct tui *t, int key, enum action action)
     if (key == TAB)
         return input_wants_tab();
     if (key == ESCAPE)
-        return !app_is_answering(t->app) || input_takes_escape();
+        return !is_stop(t);
     if (action == ACTION_SCROLL_HOME || action == ACTION_SCROLL_END || action == ACTION_QUIT)
         return !input_is_empty();
     return action == ACTION_NONE || action == ACTION_SEND;
@@ -114,6 +125,8 @@ static void focused_key(struct tui *t, const struct term_event *event)
     }
     if (action == ACTION_STOP && key == CTRL_C) {
         interrupt(t);
+    } else if (action == ACTION_STOP && !app_is_answering(t->app)) {
+        app_say(t->app, SAY_INFO, "the answer had ended already");
     } else if (action != ACTION_NONE) {
         app_act(t->app, action);
     } else if (is_text(key)) {
