@@ -26,7 +26,7 @@ INLINE struct four scale_four(struct four v, __m256 by)
 INLINE void prefetch(const struct attend *a, size_t at)
 {
     if (a->next != NULL)
-        _mm_prefetch((const char *)a->next + at, _MM_HINT_T0);
+        _mm_prefetch((const char *)a->next + at, _MM_HINT_T1);
 }
 
 /* Adds x_i times the 32 values at `i` to each of the n sums, vector by vector: 16 registers
