@@ -3,13 +3,10 @@
 #include "cli/chat.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "app/app.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "chat/transcript.h"
 #include "cli/plain.h"
 #include "cli/start.h"
@@ -96,6 +93,12 @@ static int run(struct app *app, const struct options *o)
     signal(SIGPIPE, SIG_IGN); /* an editor or a pipe that goes away is an ordinary error */
     signal(SIGXFSZ, SIG_IGN);
     int status = o->plain || !terminal_is_usable() ? plain_run(app) : tui_run(app);
+    struct error err;
+    if (!app_finish(app, &err)) {
+        error_prefix(&err, "the conversation is not saved");
+        int failed = cli_fail(&err);
+        status = status == 0 ? failed : status;
+    }
     app_free(app);
     return status;
 }
