@@ -20,6 +20,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/utf8.h"
+#include "chat/template.h"
 #include "cli/json.h"
 #include "cli/start.h"
 #include "sync/wake.h"
@@ -255,6 +256,20 @@ static void fail(struct oneshot *s, const struct error *err)
     s->over = true;
 }
 
+/* What one should know of the model before its answer. */
+static void warn_of_model(const struct oneshot *s, const struct backend_status *status)
+{
+    const struct template_choice *t = status->chat_template;
+    const struct model_info *model = status->model;
+
+    if (!s->start.options->raw && t != NULL && !t->recognised)
+        fprintf(stderr, "fader: this model's chat template is not known; %s is used instead\n",
+                template_name(t->tmpl));
+    if (model != NULL && status->ctx_size > model->ctx_train)
+        fprintf(stderr, "fader: a context of %d: this model was made for %d positions\n",
+                (int)status->ctx_size, (int)model->ctx_train);
+}
+
 /* The model is open: its own sampling values and its vocabulary are known now. */
 static void submit(struct oneshot *s)
 {
@@ -269,6 +284,7 @@ static void submit(struct oneshot *s)
         fail(s, &err);
         return;
     }
+    warn_of_model(s, &status);
     control.knobs = s->start.desk.now;
     backend_publish(s->backend, &control);
     fill_request(s, &request);
