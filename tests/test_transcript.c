@@ -433,14 +433,15 @@ static void set_time(const char *path, time_t seconds)
 
 static void test_list(void **state)
 {
-    static const char *const names[] = {"a.jsonl", "b.jsonl", "c.jsonl", "d.txt", ".e.jsonl"};
-    static const time_t times[] = {2000, 3000, 1000, 9000, 9000};
+    static const char *const names[] = {"a.jsonl", "b.jsonl",  "c.jsonl",
+                                        "d.txt",   ".e.jsonl", "empty.jsonl"};
+    static const time_t times[] = {2000, 3000, 1000, 9000, 9000, 9000};
     struct transcript_list list;
     char long_text[2000];
     struct str line = STR_INIT;
     (void)state;
 
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < 6; i++) {
         char *path = path_of(names[i]);
         memset(long_text, 'x', sizeof long_text);
         long_text[sizeof long_text - 1] = '\0';
@@ -449,7 +450,7 @@ static void test_list(void **state)
                        "{\"type\":\"header\",\"fader\":1}\n{\"type\":\"turn\",\"turn\":0,"
                        "\"parent\":null,\"role\":\"user\",\"text\":\"%s\"}\n",
                        i == 0 ? "rain\\nand 雨" : long_text);
-        write_file(path, i == 2 ? "nothing of the kind" : line.data);
+        write_file(path, i == 2 ? "nothing of the kind" : i == 5 ? "" : line.data);
         set_time(path, times[i]);
         free(path);
     }
@@ -463,7 +464,7 @@ static void test_list(void **state)
     char *newest = transcript_newest(folder);
     assert_non_null(strstr(newest, "/b.jsonl"));
     free(newest);
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < 6; i++) {
         char *path = path_of(names[i]);
         unlink(path);
         free(path);

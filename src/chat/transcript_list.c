@@ -58,7 +58,8 @@ static struct found_list find_all(const char *folder)
         if (!is_transcript_name(entry->d_name))
             continue;
         char *path = file_join(folder, entry->d_name);
-        if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) {
+        /* an empty one is what a full disk left */
+        if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0) {
             free(path);
             continue;
         }
