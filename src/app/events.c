@@ -221,7 +221,6 @@ static void on_view(struct app *app, const struct event *e)
     if (app->candidate >= app->view.n_candidates)
         app->candidate = 0;
     app->has_view = true;
-    app->view_ns = clock_now_ns();
     app_changed(app, CHANGE_DESK);
 }
 
