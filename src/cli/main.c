@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,10 +141,22 @@ static int run_without_command(int argc, char **argv)
     return status;
 }
 
+/* A standard descriptor that is closed would be the next file's: a model read as standard input, an
+ * answer written into a transcript. Something takes its place that fails as the closed one did. */
+static void fill_standard_descriptors(void)
+{
+    static const int modes[] = {O_WRONLY, O_RDONLY, O_RDONLY};
+
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", modes[fd]) < 0)
+            _exit(EXIT_FAILURE);
+}
+
 int main(int argc, char **argv)
 {
     const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
 
+    fill_standard_descriptors();
     terminal_set_locale();
     if (argc > 1 && command == NULL && argv[1][0] != '-')
         return refuse_command(argv[1]);
