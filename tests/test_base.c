@@ -94,6 +94,15 @@ static void test_utf8_clean(void **state)
     str_done(&s);
 }
 
+static void test_utf8_controls(void **state)
+{
+    char text[] = "a\tb\x1B[2J\x7F\xC2\x9B" "1m\xC2\xA0\xC3\xA9";
+    (void)state;
+
+    utf8_hide_controls(text);
+    assert_string_equal(text, "a?b?[2J???1m\xC2\xA0\xC3\xA9");
+}
+
 static void test_file(void **state)
 {
     char folder[] = "/tmp/fader-test-XXXXXX";
@@ -129,7 +138,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_error),       cmocka_unit_test(test_str),
         cmocka_unit_test(test_utf8_decode), cmocka_unit_test(test_utf8_encode_all),
-        cmocka_unit_test(test_utf8_clean),  cmocka_unit_test(test_file),
+        cmocka_unit_test(test_utf8_clean),  cmocka_unit_test(test_utf8_controls),
+        cmocka_unit_test(test_file),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,13 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void clean(char *text)
-{
-    for (unsigned char *p = (unsigned char *)text; *p != '\0'; p++) {
-        if (*p < 0x20 || *p == 0x7f)
-            *p = '?';
-    }
-}
+#include "base/utf8.h"
 
 bool error_set(struct error *err, const char *format, ...)
 {
@@ -21,7 +15,7 @@ bool error_set(struct error *err, const char *format, ...)
     va_start(args, format);
     vsnprintf(err->text, sizeof err->text, format, args);
     va_end(args);
-    clean(err->text);
+    utf8_hide_controls(err->text);
     return false;
 }
 
@@ -34,7 +28,7 @@ bool error_set_errno(struct error *err, int errno_value, const char *format, ...
     va_end(args);
     size_t len = strlen(err->text);
     snprintf(err->text + len, sizeof err->text - len, ": %s", strerror(errno_value));
-    clean(err->text);
+    utf8_hide_controls(err->text);
     return false;
 }
 
@@ -48,6 +42,6 @@ bool error_prefix(struct error *err, const char *format, ...)
     va_end(args);
     size_t len = strlen(err->text);
     snprintf(err->text + len, sizeof err->text - len, ": %s", inner.text);
-    clean(err->text);
+    utf8_hide_controls(err->text);
     return false;
 }

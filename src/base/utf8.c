@@ -114,3 +114,13 @@ bool utf8_add_clean(struct str *out, const char *bytes, size_t len)
     }
     return all;
 }
+
+void utf8_hide_controls(char *text)
+{
+    for (unsigned char *p = (unsigned char *)text; *p != '\0'; p++) {
+        if (*p < 0x20 || *p == 0x7F)
+            *p = '?';
+        else if (*p == 0xC2 && p[1] >= 0x80 && p[1] < 0xA0)
+            p[0] = p[1] = '?';
+    }
+}

@@ -26,4 +26,8 @@ size_t utf8_unfinished(const char *bytes, size_t len);
 /* Appends `bytes` to `out`, every invalid subpart as U+FFFD. Returns whether all was valid. */
 bool utf8_add_clean(struct str *out, const char *bytes, size_t len);
 
+/* Overwrites the control characters of `text` (C0, DEL, C1) with '?', in place: what comes from a
+ * file and goes to a terminal as one line must not steer it. */
+void utf8_hide_controls(char *text);
+
 #endif

@@ -5,10 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cjson/cJSON.h>
-
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "chat/records.h"
 #include "chat/transcript.h"
 
 static const char *speaker(const struct conversation *c, const struct turn *t)
@@ -78,15 +76,6 @@ static void export_text(const struct conversation *c, struct str *out)
     }
 }
 
-static void add_clean_text(cJSON *o, const char *key, const char *text, size_t len)
-{
-    struct str clean = STR_INIT;
-
-    utf8_add_clean(&clean, text, len);
-    cJSON_AddStringToObject(o, key, str_text(&clean));
-    str_done(&clean);
-}
-
 static void add_knobs(cJSON *o, const struct turn *t)
 {
     cJSON *knobs = cJSON_AddObjectToObject(o, "knobs");
@@ -113,7 +102,7 @@ static void add_tokens(cJSON *o, const struct turn *t)
         size_t len;
         const char *text = turn_token_text(t, i, &len);
         cJSON_AddNumberToObject(token, "id", t->tokens[i].id);
-        add_clean_text(token, "text", text, len);
+        record_add_text(token, "text", text, len);
         if (isfinite(t->tokens[i].logprob)) {
             snprintf(number, sizeof number, "%.9g", (double)t->tokens[i].logprob);
             cJSON_AddRawToObject(token, "logprob", number);
@@ -127,14 +116,14 @@ static void export_json(const struct conversation *c, struct str *out)
     cJSON *root = cJSON_CreateObject();
 
     if (c->system != NULL)
-        add_clean_text(root, "system", c->system, strlen(c->system));
+        record_add_text(root, "system", c->system, strlen(c->system));
     cJSON *messages = cJSON_AddArrayToObject(root, "messages");
     size_t depth = conversation_depth(c);
     for (size_t i = 0; i < depth; i++) {
         const struct turn *t = conversation_at(c, i);
         cJSON *message = cJSON_CreateObject();
         cJSON_AddStringToObject(message, "role", role_name(t->role));
-        add_clean_text(message, "content", str_text(&t->text), t->text.len);
+        record_add_text(message, "content", str_text(&t->text), t->text.len);
         if (t->role == ROLE_ASSISTANT) {
             if (t->model >= 0)
                 cJSON_AddStringToObject(message, "model", c->models[t->model]);

@@ -50,8 +50,7 @@ static void add_number(cJSON *o, const char *key, double value, int digits)
     cJSON_AddRawToObject(o, key, text);
 }
 
-/* JSON text is UTF-8, and a NUL would end it: both become U+FFFD. */
-static void add_text(cJSON *o, const char *key, const char *text, size_t len)
+void record_add_text(cJSON *o, const char *key, const char *text, size_t len)
 {
     struct str clean = STR_INIT;
 
@@ -70,7 +69,7 @@ static void add_text(cJSON *o, const char *key, const char *text, size_t len)
 static void add_text_or_null(cJSON *o, const char *key, const char *text)
 {
     if (text != NULL)
-        add_text(o, key, text, strlen(text));
+        record_add_text(o, key, text, strlen(text));
     else
         cJSON_AddNullToObject(o, key);
 }
@@ -104,7 +103,7 @@ void record_model(struct str *out, const char *model, const char *kernels)
 {
     cJSON *o = record_new("model");
 
-    add_text(o, "name", model, strlen(model));
+    record_add_text(o, "name", model, strlen(model));
     if (kernels != NULL)
         cJSON_AddStringToObject(o, "kernels", kernels);
     record_add(out, o);
@@ -162,7 +161,7 @@ void record_turn(struct str *out, const struct turn *turn)
             add_int(o, "given", (int64_t)turn->n_given);
         add_knobs(o, &turn->knobs);
     } else {
-        add_text(o, "text", str_text(&turn->text), turn->text.len);
+        record_add_text(o, "text", str_text(&turn->text), turn->text.len);
     }
     record_add(out, o);
 }
@@ -177,7 +176,7 @@ void record_token(struct str *out, const struct turn *turn, size_t i)
     add_int(o, "turn", turn->number);
     add_int(o, "n", (int64_t)i);
     add_int(o, "id", token->id);
-    add_text(o, "text", text, len);
+    record_add_text(o, "text", text, len);
     add_number(o, "logprob", (double)token->logprob, 9);
     add_number(o, "p", (double)token->p, 9);
     if (token->rank >= 0)
@@ -220,7 +219,7 @@ void record_end(struct str *out, const struct turn *turn)
     if (turn->branch_at >= 0)
         add_int(o, "branch_at", turn->branch_at);
     /* the whole text: what an unfinished character left over is in no token's line */
-    add_text(o, "text", str_text(&turn->text), turn->text.len);
+    record_add_text(o, "text", str_text(&turn->text), turn->text.len);
     record_add(out, o);
 }
 

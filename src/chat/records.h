@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+#include <cjson/cJSON.h>
+
 #include "base/error.h"
 #include "base/str.h"
 #include "chat/conversation.h"
@@ -13,6 +15,10 @@ enum { RECORD_FORMAT = 1, N_RECORD_ENDS = 5 };
 
 extern const char *const record_end_names[N_RECORD_ENDS]; /* by enum end_reason */
 extern const char *const record_exempt_names[2];          /* by enum exempt_mode */
+
+/* Adds `"key": text` to a JSON object. JSON text is UTF-8, and cJSON ends it at a NUL: invalid
+ * bytes and NULs become U+FFFD. */
+void record_add_text(cJSON *o, const char *key, const char *text, size_t len);
 
 /* Each appends one line, newline included. */
 void record_header(struct str *out);

@@ -35,7 +35,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -351,7 +350,7 @@ static bool load_lines(struct conversation *c, const char *path, const struct st
         const char *newline = memchr(line, '\n', text->len - at);
         size_t len = newline != NULL ? (size_t)(newline - line) : text->len - at;
         if (len > 0 && !record_read(c, line, len, number == 1, err)) {
-            if (newline != NULL || number == 1)
+            if (newline != NULL || number == 1 || record_is_whole(line, len))
                 return error_prefix(err, "%s:%zu", path, number);
             str_add_format(warning, "the last line was cut off, and left out");
         }

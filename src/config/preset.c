@@ -3,8 +3,6 @@
 #include "config/preset.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -62,7 +60,8 @@ void preset_warnings_add(struct preset_warnings *w, const char *text)
     if (w == NULL)
         return;
     mem_grow(&w->items, &w->cap, w->n + 1, sizeof *w->items);
-    w->items[w->n++] = mem_strdup(text);
+    w->items[w->n] = mem_strdup(text);
+    utf8_hide_controls(w->items[w->n++]);
 }
 
 /* ---- names ---------------------------------------------------------------------------------- */
@@ -310,7 +309,8 @@ void preset_list_all(struct preset_list *out)
                                                      .description = mem_strdup(p->description)};
         preset_free(p);
     }
-    qsort(out->items, out->n, sizeof *out->items, by_rank);
+    if (out->n > 1)
+        qsort(out->items, out->n, sizeof *out->items, by_rank);
 }
 
 void preset_list_done(struct preset_list *list)

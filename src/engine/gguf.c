@@ -241,11 +241,15 @@ static bool index_tensors(struct gguf *g, struct error *err)
     for (size_t i = 0; i < g->n_tensors; i++)
         index[i] = &g->tensors[i];
     qsort(index, g->n_tensors, sizeof(struct gguf_tensor *), compare_places);
-    for (size_t i = 1; i < g->n_tensors; i++) {
-        const struct gguf_tensor *before = index[i - 1], *t = index[i];
-        if ((const char *)before->data + before->bytes > (const char *)t->data && t->bytes > 0)
+    const struct gguf_tensor *before = NULL; /* the last that has bytes: of a known type */
+    for (size_t i = 0; i < g->n_tensors; i++) {
+        const struct gguf_tensor *t = index[i];
+        if (t->bytes == 0)
+            continue;
+        if (before != NULL && (const char *)before->data + before->bytes > (const char *)t->data)
             return error_set(err, "%s: tensors %s and %s overlap", g->parts[t->part].path,
                              before->name, t->name);
+        before = t;
     }
     qsort(index, g->n_tensors, sizeof(struct gguf_tensor *), compare_names);
     for (size_t i = 1; i < g->n_tensors; i++) {
