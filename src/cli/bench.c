@@ -70,8 +70,7 @@ static void cpu_name(char *out, size_t size)
         fclose(f);
 }
 
-/* ---- for programs -------------------------------------------------------------------------------
- */
+/* ---- for programs ---------------------------------------------------------------------------- */
 
 /* An object under `key`, or null when the measurement was left out; returns it or NULL. */
 static cJSON *add_measurement(cJSON *to, const char *key, bool made)
@@ -162,8 +161,7 @@ static void print_json(const struct bench_options *o, const struct model *m,
     json_print_line(all);
 }
 
-/* ---- for people
- * ---------------------------------------------------------------------------------- */
+/* ---- for people ------------------------------------------------------------------------------ */
 
 static void print_rate(const char *what, const struct bench_rate *rate)
 {
@@ -233,13 +231,10 @@ int cmd_bench(int argc, char **argv)
     struct bench_report report = {0};
     struct model *m = NULL;
     struct error err;
+    int status;
 
-    if (options_parse(&table, argc, argv, &o, &err) < 0)
-        return cli_fail_usage(&err, &table);
-    if (o.help) {
-        options_print_help(&table, stdout);
-        return EXIT_SUCCESS;
-    }
+    if (options_open(&table, argc, argv, &o, &o.help, &status) < 0)
+        return status;
     char *path = models_resolve(o.model, &err);
     bool ok = path != NULL && bench_measure(&o, path, &m, &report, &err);
     if (ok && o.json)

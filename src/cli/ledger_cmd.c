@@ -120,10 +120,8 @@ static bool check_numbers(const struct ledger_options *o, struct error *err)
 static int of_model(const struct ledger_options *o)
 {
     struct error err;
-    char *path = models_resolve(o->model, &err);
-    struct model *m = path != NULL ? model_open(path, &err) : NULL;
+    struct model *m = models_open(o->model, &err);
 
-    free(path);
     if (m == NULL)
         return cli_fail(&err);
     const struct model_info *info = model_get_info(m);
@@ -143,13 +141,10 @@ int cmd_ledger(int argc, char **argv)
 {
     struct ledger_options o = {.kv_type = CACHE_F16};
     struct error err;
+    int status;
 
-    if (options_parse(&table, argc, argv, &o, &err) < 0)
-        return cli_fail_usage(&err, &table);
-    if (o.help) {
-        options_print_help(&table, stdout);
-        return EXIT_SUCCESS;
-    }
+    if (options_open(&table, argc, argv, &o, &o.help, &status) < 0)
+        return status;
     if (o.layers == 0 && o.heads == 0 && o.kv_heads == 0 && o.head_dim == 0)
         return of_model(&o);
     if (o.model != NULL) {

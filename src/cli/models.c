@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "base/utf8.h"
 #include "cli/json.h"
 #include "cli/options.h"
 #include "config/paths.h"
@@ -42,13 +43,14 @@ static const char *format_size(unsigned long long bytes, char out[24])
     return out;
 }
 
-/* File names are hostile: what is no printable text becomes '?'. */
+/* File names are hostile. */
 static void print_clean(const char *text, int width)
 {
     struct str s = STR_INIT;
 
-    for (const char *c = text; *c != '\0'; c++)
-        str_add_char(&s, (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
+    utf8_add_clean(&s, text, strlen(text));
+    if (s.len > 0)
+        utf8_hide_controls(s.data);
     printf("%-*s", width, str_text(&s));
     str_done(&s);
 }
@@ -89,14 +91,10 @@ int cmd_models(int argc, char **argv)
     struct models_options o = {false, false};
     struct model_file_list list;
     struct str help = STR_INIT;
-    struct error err;
+    int status;
 
-    if (options_parse(&table, argc, argv, &o, &err) < 0)
-        return cli_fail_usage(&err, &table);
-    if (o.help) {
-        options_print_help(&table, stdout);
-        return EXIT_SUCCESS;
-    }
+    if (options_open(&table, argc, argv, &o, &o.help, &status) < 0)
+        return status;
     models_find(&list);
     if (o.json)
         print_json(&list);

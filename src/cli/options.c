@@ -12,8 +12,7 @@
 #include "base/nearest.h"
 #include "base/str.h"
 
-/* ---- numbers ------------------------------------------------------------------------------------
- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 bool options_parse_number(const char *text, double *out)
 {
@@ -40,8 +39,7 @@ bool options_parse_whole(const char *text, double min, double max, int64_t *out)
     return true;
 }
 
-/* ---- taking values ------------------------------------------------------------------------------
- */
+/* ---- taking values --------------------------------------------------------------------------- */
 
 bool option_flag(const struct option_spec *spec, const char *value, void *field, struct error *err)
 {
@@ -153,8 +151,7 @@ bool option_moves(const struct option_spec *spec, const char *value, void *field
     return true;
 }
 
-/* ---- parsing ------------------------------------------------------------------------------------
- */
+/* ---- parsing --------------------------------------------------------------------------------- */
 
 static const struct option_spec *find_spec(const struct option_table *table, const char *name,
                                            int letter)
@@ -288,8 +285,7 @@ done:
     return result;
 }
 
-/* ---- help
- * ------------------------------------------------------------------------------------------ */
+/* ---- help ------------------------------------------------------------------------------------ */
 
 static void describe_spec(const struct option_spec *spec, struct str *out)
 {
@@ -325,6 +321,24 @@ void options_print_help(const struct option_table *table, FILE *to)
     options_print_list(table, to);
 }
 
+int options_open(const struct option_table *table, int argc, char **argv, void *out,
+                 const bool *help, int *status)
+{
+    struct error err;
+    int first = options_parse(table, argc, argv, out, &err);
+
+    if (first < 0) {
+        *status = cli_fail_usage(&err, table);
+        return -1;
+    }
+    if (*help) {
+        options_print_help(table, stdout);
+        *status = EXIT_SUCCESS;
+        return -1;
+    }
+    return first;
+}
+
 int cli_fail(const struct error *err)
 {
     fprintf(stderr, "fader: %s\n", err->text);
@@ -339,8 +353,7 @@ int cli_fail_usage(const struct error *err, const struct option_table *table)
     return EXIT_USAGE;
 }
 
-/* ---- the program's own table
- * ----------------------------------------------------------------------- */
+/* ---- the program's own table ----------------------------------------------------------------- */
 
 #define AT(field) offsetof(struct options, field)
 #define KNOB(name, argument, help, knob)                                                           \

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "engine/sampler.h"
 
-enum { EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
+enum { EXIT_USAGE = 2 };
 
 struct option_spec {
     const char *name;     /* "top-k": without dashes */
@@ -59,6 +59,11 @@ bool option_optional(const struct option_spec *, const char *, void *field, stru
 int options_parse(const struct option_table *table, int argc, char **argv, void *out,
                   struct error *err);
 
+/* The opening of every command: options_parse, and the help when it was asked for (`help` is a
+ * field of `out`). -1: there is nothing left to do; *status is what to exit with. */
+int options_open(const struct option_table *table, int argc, char **argv, void *out,
+                 const bool *help, int *status);
+
 /* Usage, about, and the list: one line for each option that has a help. */
 void options_print_help(const struct option_table *table, FILE *to);
 void options_print_list(const struct option_table *table, FILE *to);
@@ -71,8 +76,7 @@ bool options_parse_number(const char *text, double *out);
 int cli_fail(const struct error *err);
 int cli_fail_usage(const struct error *err, const struct option_table *table);
 
-/* ---- the program's own options (the chat and -p) ------------------------------------------------
- */
+/* ---- the program's own options (the chat and -p) --------------------------------------------- */
 
 struct knob_layer {
     bool has[KNOB_COUNT];

@@ -250,15 +250,10 @@ static int run(const char *action, int n, char **operands, bool json)
 int cmd_presets(int argc, char **argv)
 {
     struct presets_options o = {false, false};
-    struct error err;
-    int first = options_parse(&table, argc, argv, &o, &err);
+    int status, first = options_open(&table, argc, argv, &o, &o.help, &status);
 
     if (first < 0)
-        return cli_fail_usage(&err, &table);
-    if (o.help) {
-        options_print_help(&table, stdout);
-        return EXIT_SUCCESS;
-    }
+        return status;
     if (first == argc)
         return list_presets(o.json);
     return run(argv[first], argc - first - 1, argv + first + 1, o.json);

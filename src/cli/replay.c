@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "chat/transcript.h"
 #include "cli/options.h"
+#include "cli/start.h"
 #include "config/paths.h"
 #include "sync/wake.h"
 
@@ -156,11 +157,10 @@ static bool replay(struct backend *b, const struct conversation *c, bool *all_sa
 static struct backend *open_backend(const struct replay_options *o, const struct conversation *c,
                                     struct error *err)
 {
-    static const char scripted[] = "scripted:";
     struct control initial = {.knobs = knobs_default()};
 
-    if (o->backend != NULL && strncmp(o->backend, scripted, sizeof scripted - 1) == 0)
-        return scripted_backend_new(o->backend + sizeof scripted - 1, &initial, err);
+    if (o->backend != NULL)
+        return start_scripted(o->backend, &initial, err);
     const char *name = o->model != NULL ? o->model : c->model >= 0 ? c->models[c->model] : NULL;
     char *path = models_resolve(name, err);
     if (path == NULL)
@@ -202,14 +202,10 @@ int cmd_replay(int argc, char **argv)
     struct replay_options o = {.cache_type = CACHE_F16};
     struct error err;
     bool all_same;
+    int status, first = options_open(&table, argc, argv, &o, &o.help, &status);
 
-    int first = options_parse(&table, argc, argv, &o, &err);
     if (first < 0)
-        return cli_fail_usage(&err, &table);
-    if (o.help) {
-        options_print_help(&table, stdout);
-        return EXIT_SUCCESS;
-    }
+        return status;
     if (argc - first != 1) {
         error_set(&err, "replay: wants one file");
         return cli_fail_usage(&err, &table);

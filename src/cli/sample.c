@@ -355,13 +355,10 @@ int cmd_sample(int argc, char **argv)
     struct sample s = {.knobs = knobs_default(), .seed = sampler_random_seed()};
     struct sample_options options = {false};
     struct error err = {""};
+    int status;
 
-    if (options_parse(&table, argc, argv, &options, &err) < 0)
-        return cli_fail_usage(&err, &table);
-    if (options.help) {
-        options_print_help(&table, stdout);
-        return EXIT_SUCCESS;
-    }
+    if (options_open(&table, argc, argv, &options, &options.help, &status) < 0)
+        return status;
     cJSON *request = parse_input(&err);
     bool ok = request != NULL && read_request(&s, request, &err);
     if (ok)

@@ -81,8 +81,7 @@ int start_fail(const struct start *s, const struct error *err)
     return s->usage ? EXIT_USAGE : EXIT_FAILURE;
 }
 
-/* ---- the knobs
- * ------------------------------------------------------------------------------------ */
+/* ---- the knobs ------------------------------------------------------------------------------- */
 
 /* Lays one layer, less what the preset that was asked for sets itself. */
 static void lay_below_preset(struct start *s, const bool *has, const double *value,
@@ -134,26 +133,30 @@ bool start_lay_knobs(struct start *s, const struct model_info *info, struct erro
     return check_desk(s, err) && check_moves(s, err);
 }
 
-/* ---- the backend
- * ------------------------------------------------------------------------------------ */
+/* ---- the backend ----------------------------------------------------------------------------- */
 
 static int32_t first_set(int32_t a, int32_t b)
 {
     return a != 0 ? a : b;
 }
 
+struct backend *start_scripted(const char *kind, const struct control *initial, struct error *err)
+{
+    static const char scripted[] = "scripted:";
+
+    if (strncmp(kind, scripted, sizeof scripted - 1) == 0)
+        return scripted_backend_new(kind + sizeof scripted - 1, initial, err);
+    error_set(err, "--backend: '%s' is not scripted:FILE", kind);
+    return NULL;
+}
+
 struct backend *start_backend(const struct start *s, const struct control *initial,
                               struct error *err)
 {
-    static const char scripted[] = "scripted:";
     const struct options *o = s->options;
 
-    if (o->backend != NULL) {
-        if (strncmp(o->backend, scripted, sizeof scripted - 1) == 0)
-            return scripted_backend_new(o->backend + sizeof scripted - 1, initial, err);
-        error_set(err, "--backend: '%s' is not scripted:FILE", o->backend);
-        return NULL;
-    }
+    if (o->backend != NULL)
+        return start_scripted(o->backend, initial, err);
     struct local_options local = {
         .model_path = s->model_path,
         .load =

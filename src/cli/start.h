@@ -41,6 +41,9 @@ int start_fail(const struct start *s, const struct error *err);
  * vocabulary. */
 bool start_lay_knobs(struct start *s, const struct model_info *info, struct error *err);
 
+/* The backend that the hidden option asks for: `kind` is "scripted:FILE". */
+struct backend *start_scripted(const char *kind, const struct control *initial, struct error *err);
+
 /* Starts the backend: scripted where the hidden option says so, else local. */
 struct backend *start_backend(const struct start *s, const struct control *initial,
                               struct error *err);

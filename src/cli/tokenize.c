@@ -9,7 +9,6 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/utf8.h"
-#include "cli/json.h"
 #include "cli/options.h"
 #include "cli/tokens.h"
 #include "config/paths.h"
@@ -112,17 +111,12 @@ int cmd_tokenize(int argc, char **argv)
 {
     struct tokenize_options o = {0};
     struct error err;
+    int status;
 
-    if (options_parse(&table, argc, argv, &o, &err) < 0)
-        return cli_fail_usage(&err, &table);
-    if (o.help) {
-        options_print_help(&table, stdout);
-        return EXIT_SUCCESS;
-    }
-    char *path = models_resolve(o.model, &err);
-    struct model *m = path != NULL ? model_open(path, &err) : NULL;
+    if (options_open(&table, argc, argv, &o, &o.help, &status) < 0)
+        return status;
+    struct model *m = models_open(o.model, &err);
     bool ok = m != NULL && run(&o, m, &err);
     model_close(m);
-    free(path);
     return ok ? EXIT_SUCCESS : cli_fail(&err);
 }

@@ -20,12 +20,12 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "config/paths.h"
+#include "engine/engine.h"
 
 #define DEFAULT_MODEL "SmolLM2-135M-Instruct.Q4_1.gguf"
 #define OLLAMA_SYSTEM "/usr/share/ollama/.ollama/models"
 
 enum {
-    WALK_DEPTH_MAX = 5,
     WALK_ENTRIES_MAX = 20000, /* a source: folders of other people's files can be anything */
     MANIFEST_MAX = 1 << 20,
     SPLIT_PARTS_MAX = 1000
@@ -451,6 +451,15 @@ char *models_resolve(const char *name, struct error *err)
     char *path = name != NULL ? resolve_name(&list, name, err) : resolve_default(&list, err);
     model_file_list_done(&list);
     return path;
+}
+
+struct model *models_open(const char *name, struct error *err)
+{
+    char *path = models_resolve(name, err);
+    struct model *m = path != NULL ? model_open(path, err) : NULL;
+
+    free(path);
+    return m;
 }
 
 void models_explain(struct str *out)

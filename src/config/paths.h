@@ -3,10 +3,12 @@
 #ifndef FADER_CONFIG_PATHS_H
 #define FADER_CONFIG_PATHS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
+
+struct model;
+struct str;
 
 char *paths_config(const char *name); /* $XDG_CONFIG_HOME/fader/NAME */
 char *paths_state(const char *name);  /* $XDG_STATE_HOME/fader/NAME */
@@ -39,8 +41,10 @@ void model_file_list_done(struct model_file_list *list);
  * model found. NULL `name`: the default model, else the only one found. NULL with `err`. */
 char *models_resolve(const char *name, struct error *err);
 
+/* Opens the file that models_resolve finds; its weights are not loaded. NULL with `err`. */
+struct model *models_open(const char *name, struct error *err);
+
 /* Appends the one screen that says what was looked for, where, and what to do. */
-struct str;
 void models_explain(struct str *out);
 
 #endif
