@@ -1,12 +1,11 @@
 #include "app_fixture.h"
 
-#include <ftw.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "folder.h"
 
 static void replace(char **at, const char *text)
 {
@@ -14,8 +13,7 @@ static void replace(char **at, const char *text)
     *at = mem_strdup(text);
 }
 
-/* ---- the view ---------------------------------------------------------------------------------
- */
+/* ---- the view -------------------------------------------------------------------------------- */
 
 static void view_changed(void *view, unsigned what)
 {
@@ -106,15 +104,14 @@ static const struct view_ops ops = {
     .confirm_choice = view_confirm,
 };
 
-/* ---- life -------------------------------------------------------------------------------------
- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 void fixture_prepare(struct fixture *f)
 {
     memset(f, 0, sizeof *f);
     signal(SIGXFSZ, SIG_IGN);
-    snprintf(f->folder, sizeof f->folder, "/tmp/fader-app-XXXXXX");
-    assert_non_null(mkdtemp(f->folder));
+    assert_int_equal(folder_make(NULL), 0);
+    f->folder = folder;
     setenv("HOME", f->folder, 1);
     setenv("XDG_CONFIG_HOME", f->folder, 1);
     setenv("XDG_STATE_HOME", f->folder, 1);
@@ -170,18 +167,10 @@ void fixture_close(struct fixture *f)
     f->app = NULL;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
 void fixture_stop(struct fixture *f)
 {
     fixture_close(f);
-    nftw(f->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    folder_remove(NULL);
     char **owned[] = {&f->page_title, &f->page,     &f->input, &f->copied,
                       &f->theme,      &f->question, &f->edited};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++) {
@@ -190,8 +179,7 @@ void fixture_stop(struct fixture *f)
     }
 }
 
-/* ---- what happens -----------------------------------------------------------------------------
- */
+/* ---- what happens ---------------------------------------------------------------------------- */
 
 bool is_idle(const struct app *app)
 {

@@ -10,7 +10,7 @@
 
 struct fixture {
     struct app *app;
-    char folder[64]; /* HOME and the XDG folders lie in it */
+    const char *folder; /* HOME and the XDG folders lie in it */
     struct settings settings;
     struct app_options options;
     unsigned changed;        /* every CHANGE_* since the last look */

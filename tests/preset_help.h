@@ -9,25 +9,13 @@
 #include "config/preset.h"
 #include "config/preset_read.h"
 #include "config/yaml.h"
-
-static char folder[] = "/tmp/fader-preset-XXXXXX";
+#include "folder.h"
 
 static inline int set_up(void **state)
 {
-    (void)state;
-    if (mkdtemp(folder) == NULL)
-        return -1;
-    return setenv("XDG_CONFIG_HOME", folder, 1);
-}
+    int rc = folder_make(state);
 
-static inline int tear_down(void **state)
-{
-    struct str command = STR_INIT;
-    (void)state;
-
-    str_add_format(&command, "rm -rf %s", folder);
-    int rc = system(str_text(&command));
-    str_done(&command);
+    setenv("XDG_CONFIG_HOME", folder, 1);
     return rc;
 }
 

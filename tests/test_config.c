@@ -1,9 +1,7 @@
 /* YAML as fader takes it, settings, themes and their colours. */
 #include "test.h"
 
-#include <dirent.h>
 #include <float.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/str.h"
@@ -13,25 +11,13 @@
 #include "config/theme.h"
 #include "config/tree.h"
 #include "config/yaml.h"
-
-static char folder[] = "/tmp/fader-config-XXXXXX";
+#include "folder.h"
 
 static int set_up(void **state)
 {
-    (void)state;
-    if (mkdtemp(folder) == NULL)
-        return -1;
-    return setenv("XDG_CONFIG_HOME", folder, 1);
-}
+    int rc = folder_make(state);
 
-static int tear_down(void **state)
-{
-    struct str command = STR_INIT;
-    (void)state;
-
-    str_add_format(&command, "rm -rf %s", folder);
-    int rc = system(str_text(&command));
-    str_done(&command);
+    setenv("XDG_CONFIG_HOME", folder, 1);
     return rc;
 }
 
@@ -563,5 +549,5 @@ int main(void)
         cmocka_unit_test(test_theme_names),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, folder_remove);
 }

@@ -5,25 +5,17 @@
 
 #include "base/str.h"
 #include "engine/gguf.h"
+#include "folder.h"
 #include "tiny_gguf.h"
 
-static char scratch[] = "/tmp/fader-gguf-XXXXXX";
 static char path[64]; /* of the file of the test at hand */
 
-static int make_scratch(void **state)
+static int set_up(void **state)
 {
-    (void)state;
-    if (mkdtemp(scratch) == NULL)
-        return -1;
-    snprintf(path, sizeof path, "%s/x.gguf", scratch);
-    return 0;
-}
+    int rc = folder_make(state);
 
-static int remove_scratch(void **state)
-{
-    (void)state;
-    unlink(path);
-    return rmdir(scratch);
+    snprintf(path, sizeof path, "%s/x.gguf", folder);
+    return rc;
 }
 
 /* ---- writing ------------------------------------------------------------------------------- */
@@ -247,9 +239,9 @@ static void test_no_file(void **state)
 
     assert_null(gguf_open("/nowhere/at/all.gguf", &err));
     assert_non_null(strstr(err.text, "/nowhere/at/all.gguf: No such file"));
-    assert_null(gguf_open(scratch, &err));
+    assert_null(gguf_open(folder, &err));
     assert_non_null(strstr(err.text, "not a regular file"));
-    snprintf(fifo, sizeof fifo, "%s/fifo", scratch);
+    snprintf(fifo, sizeof fifo, "%s/fifo", folder);
     assert_int_equal(mkfifo(fifo, 0600), 0);
     assert_null(gguf_open(fifo, &err)); /* and does not wait for a writer */
     assert_non_null(strstr(err.text, "not a regular file"));
@@ -406,6 +398,12 @@ static void test_bad_tensors(void **state)
     put_tensor(&s, "u", 1, 1, 0, QUANT_F32, 32);
     fill(&s, 128);
     assert_refused(&s, "tensors t and u overlap");
+    put_head(&s, 3, 3, 0); /* one of an unknown type between them hides nothing */
+    put_tensor(&s, "t", 1, 32, 0, QUANT_F32, 0);
+    put_tensor(&s, "x", 1, 1, 0, 99, 32);
+    put_tensor(&s, "u", 1, 1, 0, QUANT_F32, 64);
+    fill(&s, 160);
+    assert_refused(&s, "tensors t and u overlap");
 }
 
 /* ---- split sets ---------------------------------------------------------------------------- */
@@ -422,7 +420,7 @@ static void save_part(struct tiny_writer *w, const char *name)
     struct str bytes = STR_INIT;
     char file[128];
 
-    snprintf(file, sizeof file, "%s/%s", scratch, name);
+    snprintf(file, sizeof file, "%s/%s", folder, name);
     tiny_finish(w, &bytes);
     assert_true(tiny_save(file, &bytes));
     str_done(&bytes);
@@ -433,7 +431,7 @@ static const char *open_error(const char *name)
     static struct error err;
     char file[128];
 
-    snprintf(file, sizeof file, "%s/%s", scratch, name);
+    snprintf(file, sizeof file, "%s/%s", folder, name);
     strcpy(err.text, "none");
     gguf_close(gguf_open(file, &err));
     return err.text;
@@ -448,8 +446,8 @@ static void test_split(void **state)
     float x[2] = {1.5f, 2.5f};
     (void)state;
 
-    snprintf(file, sizeof file, "%s/%s", scratch, first);
-    snprintf(other, sizeof other, "%s/%s", scratch, second);
+    snprintf(file, sizeof file, "%s/%s", folder, first);
+    snprintf(other, sizeof other, "%s/%s", folder, second);
     add_split(&w, 0, 2);
     tiny_add_tensor(&w, "one", QUANT_F32, 1, 0, &x[0], 4);
     save_part(&w, first);
@@ -482,7 +480,7 @@ static void test_split(void **state)
     assert_non_null(strstr(open_error("m.gguf"), "but not called NAME-00001-of-00002.gguf"));
     unlink(file);
     unlink(other);
-    snprintf(file, sizeof file, "%s/m.gguf", scratch);
+    snprintf(file, sizeof file, "%s/m.gguf", folder);
     unlink(file);
 }
 
@@ -495,5 +493,5 @@ int main(void)
         cmocka_unit_test(test_bad_tensors), cmocka_unit_test(test_split),
     };
 
-    return cmocka_run_group_tests_name("gguf", tests, make_scratch, remove_scratch);
+    return cmocka_run_group_tests_name("gguf", tests, set_up, folder_remove);
 }

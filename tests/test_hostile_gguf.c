@@ -11,25 +11,17 @@
 #include "base/str.h"
 #include "engine/mapguard.h"
 #include "engine/model.h"
+#include "folder.h"
 #include "tiny_gguf.h"
 
-static char scratch[] = "/tmp/fader-hostile-XXXXXX";
 static char path[64]; /* of the file of the test at hand */
 
-static int make_scratch(void **state)
+static int set_up(void **state)
 {
-    (void)state;
-    if (mkdtemp(scratch) == NULL)
-        return -1;
-    snprintf(path, sizeof path, "%s/x.gguf", scratch);
-    return 0;
-}
+    int rc = folder_make(state);
 
-static int remove_scratch(void **state)
-{
-    (void)state;
-    unlink(path);
-    return rmdir(scratch);
+    snprintf(path, sizeof path, "%s/x.gguf", folder);
+    return rc;
 }
 
 /* ---- damage -------------------------------------------------------------------------------- */
@@ -237,5 +229,5 @@ int main(void)
         cmocka_unit_test(test_chains),    cmocka_unit_test(test_no_handler_before),
     };
 
-    return cmocka_run_group_tests_name("hostile", tests, make_scratch, remove_scratch);
+    return cmocka_run_group_tests_name("hostile", tests, set_up, folder_remove);
 }

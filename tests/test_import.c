@@ -280,5 +280,5 @@ int main(void)
         cmocka_unit_test(test_mutated),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, folder_remove);
 }

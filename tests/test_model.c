@@ -5,21 +5,8 @@
 #include "base/str.h"
 #include "engine/model.h"
 #include "engine/sampler.h"
+#include "folder.h"
 #include "tiny_gguf.h"
-
-static char scratch[] = "/tmp/fader-model-XXXXXX";
-
-static int make_scratch(void **state)
-{
-    (void)state;
-    return mkdtemp(scratch) != NULL ? 0 : -1;
-}
-
-static int remove_scratch(void **state)
-{
-    (void)state;
-    return rmdir(scratch);
-}
 
 /* ---- the real model ------------------------------------------------------------------------ */
 
@@ -92,7 +79,7 @@ static struct model *open_tiny(const char *name, const struct tiny_gguf_options 
 {
     char path[128];
 
-    snprintf(path, sizeof path, "%s/%s", scratch, name);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
     assert_true(tiny_gguf_write(path, o));
     struct model *m = model_open(path, err);
     unlink(path);
@@ -209,7 +196,7 @@ static void assert_refused(const struct change *c, const struct tiny_gguf_option
         else
             memcpy(p + strlen(c->at) + c->skip, &c->value, sizeof c->value);
     }
-    snprintf(path, sizeof path, "%s/x.gguf", scratch);
+    snprintf(path, sizeof path, "%s/x.gguf", folder);
     assert_true(tiny_save(path, &bytes));
     struct model *m = model_open(path, &err);
     unlink(path);
@@ -312,7 +299,7 @@ static void test_unknown_architecture(void **state)
     char path[128];
     (void)state;
 
-    snprintf(path, sizeof path, "%s/x.gguf", scratch);
+    snprintf(path, sizeof path, "%s/x.gguf", folder);
     tiny_add_text(&w, "general.architecture", "qwen3moe");
     tiny_finish(&w, &bytes);
     assert_true(tiny_save(path, &bytes));
@@ -334,5 +321,5 @@ int main(void)
         cmocka_unit_test(test_unknown_architecture),
     };
 
-    return cmocka_run_group_tests_name("model", tests, make_scratch, remove_scratch);
+    return cmocka_run_group_tests_name("model", tests, folder_make, folder_remove);
 }

@@ -1,15 +1,14 @@
 /* XDG folders, and models in the layouts of the programs that keep them. */
 #include "test.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "config/paths.h"
+#include "folder.h"
 
-static char folder[] = "/tmp/fader-paths-XXXXXX";
 static char *home;
 
 static void run(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -32,10 +31,8 @@ static int set_up(void **state)
     static const char *const unset[] = {"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME",
                                         "HF_HUB_CACHE",    "HF_HOME",        "LLAMA_CACHE",
                                         "OLLAMA_MODELS",   "FADER_DATA_DIR"};
-    (void)state;
 
-    strcpy(folder, "/tmp/fader-paths-XXXXXX");
-    if (mkdtemp(folder) == NULL)
+    if (folder_make(state) != 0)
         return -1;
     home = file_join(folder, "home");
     for (size_t i = 0; i < sizeof unset / sizeof *unset; i++)
@@ -52,12 +49,8 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
-    if (chdir("/") != 0)
-        return -1;
-    run("rm -rf %s", folder);
     free(home);
-    return 0;
+    return chdir("/") == 0 ? folder_remove(state) : -1;
 }
 
 /* A file below `folder` that passes for a model: the magic, and `extra` bytes to make it unlike

@@ -489,5 +489,5 @@ int main(void)
         cmocka_unit_test(test_user_presets),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, folder_remove);
 }

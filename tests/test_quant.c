@@ -1,11 +1,9 @@
 #include "test.h"
 
-#include <cjson/cJSON.h>
 #include <math.h>
 
-#include "base/file.h"
-#include "base/str.h"
 #include "engine/quant.h"
+#include "golden.h"
 
 /* ---- half precision ------------------------------------------------------------------------ */
 
@@ -109,22 +107,6 @@ static void test_bf16(void **state)
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
-static cJSON *read_goldens(void)
-{
-    const char *folder = getenv("FADER_SRCDIR");
-    char *path = file_join(folder != NULL ? folder : ".", "tests/golden/quant.json");
-    struct str text = STR_INIT;
-    struct error err;
-
-    if (!file_read(path, 1 << 24, &text, &err))
-        fail_msg("%s", err.text);
-    cJSON *goldens = cJSON_Parse(text.data);
-    assert_non_null(goldens);
-    str_done(&text);
-    free(path);
-    return goldens;
-}
-
 static int number(const cJSON *object, const char *key)
 {
     return cJSON_GetObjectItem(object, key)->valueint;
@@ -132,7 +114,7 @@ static int number(const cJSON *object, const char *key)
 
 static void test_table(void **state)
 {
-    cJSON *goldens = read_goldens();
+    cJSON *goldens = golden_read("quant.json");
     const cJSON *one;
     (void)state;
 
@@ -155,7 +137,7 @@ static void test_table(void **state)
 
 static void test_values(void **state)
 {
-    cJSON *goldens = read_goldens();
+    cJSON *goldens = golden_read("quant.json");
     const cJSON *row, *value;
     unsigned char bytes[64 * 4 + 1];
     float got[64];

@@ -1,55 +1,36 @@
 #include "test.h"
 
-#include <cjson/cJSON.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/str.h"
 #include "chat/template.h"
+#include "golden.h"
 #include "tiny_gguf.h"
 
 /* ---- messages ------------------------------------------------------------------------------ */
 
 static void test_messages(void **state)
 {
-    struct message_list list = {NULL, 0, 0}, copy;
+    struct message_list list = {NULL, 0, 0};
     int32_t ids[] = {1, 2, 3};
     (void)state;
 
     message_list_add(&list, ROLE_USER, "hi", NULL, 0);
     message_list_add(&list, ROLE_ASSISTANT, "ho", ids, 3);
     ids[0] = 9;
-    message_list_copy(&copy, &list);
+    assert_int_equal(list.n, 2);
+    assert_string_equal(list.items[0].text, "hi");
+    assert_null(list.items[0].tokens);
+    assert_int_equal(list.items[1].n_tokens, 3);
+    assert_int_equal(list.items[1].tokens[0], 1);
     message_list_done(&list);
     assert_int_equal(list.n, 0);
-    assert_int_equal(copy.n, 2);
-    assert_string_equal(copy.items[0].text, "hi");
-    assert_null(copy.items[0].tokens);
-    assert_int_equal(copy.items[1].n_tokens, 3);
-    assert_int_equal(copy.items[1].tokens[0], 1);
-    message_list_done(&copy);
     for (int role = 0; role < ROLE_COUNT; role++)
         assert_int_equal(role_find(role_name((enum role)role)), role);
     assert_int_equal(role_find("tool"), -1);
 }
 
 /* ---- goldens ------------------------------------------------------------------------------- */
-
-static cJSON *read_goldens(void)
-{
-    const char *folder = getenv("FADER_SRCDIR");
-    char *path = file_join(folder != NULL ? folder : ".", "tests/golden/templates.json");
-    struct str text = STR_INIT;
-    struct error err;
-
-    if (!file_read(path, 1 << 24, &text, &err))
-        fail_msg("%s", err.text);
-    cJSON *goldens = cJSON_Parse(text.data);
-    assert_non_null(goldens);
-    str_done(&text);
-    free(path);
-    return goldens;
-}
 
 static const char *text_of(const cJSON *object, const char *key)
 {
@@ -83,7 +64,7 @@ static void compare(const struct template_choice *choice, const cJSON *one, cons
 
 static void test_goldens(void **state)
 {
-    cJSON *goldens = read_goldens();
+    cJSON *goldens = golden_read("templates.json");
     const cJSON *tmpl, *one;
     (void)state;
 
@@ -101,7 +82,7 @@ static void test_goldens(void **state)
 
 static void test_default_system(void **state)
 {
-    cJSON *goldens = read_goldens();
+    cJSON *goldens = golden_read("templates.json");
     (void)state;
 
     struct template_choice choice =

@@ -5,23 +5,10 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "engine/tokenizer_impl.h"
+#include "folder.h"
 #include "tiny_gguf.h"
 
 /* ---- making tokenizers --------------------------------------------------------------------- */
-
-static char scratch[] = "/tmp/fader-tokenizer-XXXXXX";
-
-static int make_scratch(void **state)
-{
-    (void)state;
-    return mkdtemp(scratch) != NULL ? 0 : -1;
-}
-
-static int remove_scratch(void **state)
-{
-    (void)state;
-    return rmdir(scratch);
-}
 
 /* The file of `bytes`, opened; it is gone from its folder afterwards. Empties `bytes`. */
 static struct gguf *open_bytes(struct str *bytes)
@@ -29,7 +16,7 @@ static struct gguf *open_bytes(struct str *bytes)
     struct error err;
     char path[64];
 
-    snprintf(path, sizeof path, "%s/x.gguf", scratch);
+    snprintf(path, sizeof path, "%s/x.gguf", folder);
     assert_true(tiny_save(path, bytes));
     str_done(bytes);
     struct gguf *g = gguf_open(path, &err);
@@ -551,7 +538,7 @@ static void test_other_kinds(void **state)
     struct error err;
     (void)state;
 
-    snprintf(path, sizeof path, "%s/tiny.gguf", scratch);
+    snprintf(path, sizeof path, "%s/tiny.gguf", folder);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         struct tiny_gguf_options o = {.tokenizer = kinds[i].name};
         assert_true(tiny_gguf_write(path, &o));
@@ -634,5 +621,5 @@ int main(void)
         cmocka_unit_test(test_strange_ids),   cmocka_unit_test(test_detokenizer),
     };
 
-    return cmocka_run_group_tests_name("tokenizer", tests, make_scratch, remove_scratch);
+    return cmocka_run_group_tests_name("tokenizer", tests, folder_make, folder_remove);
 }

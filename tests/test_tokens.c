@@ -1,12 +1,11 @@
 #include "test.h"
 
-#include <cjson/cJSON.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "engine/tokenizer.h"
+#include "golden.h"
 #include "tiny_gguf.h"
 
 /* ---- the model's vocabulary under any pre-tokenizer ---------------------------------------- */
@@ -81,22 +80,6 @@ static struct tokenizer *with_pre(const char *model, const char *pre)
 
 /* ---- goldens ------------------------------------------------------------------------------- */
 
-static cJSON *read_goldens(void)
-{
-    const char *folder = getenv("FADER_SRCDIR");
-    char *path = file_join(folder != NULL ? folder : ".", "tests/golden/tokens.json");
-    struct str text = STR_INIT;
-    struct error err;
-
-    if (!file_read(path, 1 << 24, &text, &err))
-        fail_msg("%s", err.text);
-    cJSON *goldens = cJSON_Parse(text.data);
-    assert_non_null(goldens);
-    str_done(&text);
-    free(path);
-    return goldens;
-}
-
 static void compare_golden(const struct tokenizer *t, const cJSON *one, const char *key,
                            enum span_kind kind)
 {
@@ -127,7 +110,7 @@ static void test_goldens(void **state)
 
     if (model == NULL)
         skip();
-    cJSON *goldens = read_goldens(), *cases = cJSON_GetObjectItem(goldens, "cases");
+    cJSON *goldens = golden_read("tokens.json"), *cases = cJSON_GetObjectItem(goldens, "cases");
     assert_true(cJSON_GetArraySize(cases) > 250);
     for (size_t i = 0; i < sizeof pres / sizeof pres[0]; i++) {
         struct tokenizer *t = with_pre(model, pres[i]);
@@ -146,7 +129,7 @@ static void test_golden_specials(void **state)
 
     if (model == NULL)
         skip();
-    cJSON *goldens = read_goldens();
+    cJSON *goldens = golden_read("tokens.json");
     struct tokenizer *t = with_pre(model, "smollm");
     cJSON_ArrayForEach(one, cJSON_GetObjectItem(goldens, "cases"))
     {

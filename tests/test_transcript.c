@@ -14,8 +14,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "chat/transcript.h"
-
-static char folder[] = "/tmp/fader-transcript-XXXXXX";
+#include "folder.h"
 
 static char *path_of(const char *name)
 {
@@ -319,6 +318,7 @@ static void test_hostile(void **state)
         {"{H}{\"type\":\"turn\",\"turn\":0,\"parent\":null,\"role\":\"assistant\",\"seed\":-4}\n",
          "\"seed\""},
         {"{H}{\"type\":\"choose\",\"turn\":3}\n", "\"turn\""},
+        {"{H}{\"type\":\"choose\",\"turn\":3}", "\"turn\""}, /* the last, but whole: not torn */
     };
     char *path = path_of("hostile.jsonl");
     (void)state;
@@ -521,12 +521,14 @@ static void test_export(void **state)
     assert_non_null(strstr(text.data, "You:\nTwo lines about 雨 \\ rain\n\nSmolLM2:\nRain taps"));
     assert_null(strstr(text.data, "fälls")); /* the shown version only */
     str_clear(&text);
+    turn_add_text(c->turns[2], "a\0z", 3); /* a NUL is an answer's as any other byte */
     conversation_export(c, EXPORT_JSON, &text);
     cJSON *o = cJSON_Parse(text.data);
     const cJSON *messages = cJSON_GetObjectItem(o, "messages");
     assert_int_equal(cJSON_GetArraySize(messages), 2);
     const cJSON *answer = cJSON_GetArrayItem(messages, 1);
     assert_string_equal(cJSON_GetObjectItem(answer, "role")->valuestring, "assistant");
+    assert_non_null(strstr(cJSON_GetObjectItem(answer, "content")->valuestring, "a\xEF\xBF\xBD" "z"));
     assert_int_equal(cJSON_GetObjectItem(answer, "seed")->valueint, 4711);
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(answer, "tokens")), 2);
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(answer, "moves")), 1);
@@ -535,16 +537,11 @@ static void test_export(void **state)
     conversation_free(c);
 }
 
-static int make_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) != NULL ? 0 : -1;
-}
-
+/* Fails when something was left behind. */
 static int remove_folder(void **state)
 {
     (void)state;
-    return rmdir(folder); /* fails when a test left something behind */
+    return rmdir(folder);
 }
 
 int main(void)
@@ -562,5 +559,5 @@ int main(void)
         cmocka_unit_test(test_export),
     };
 
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, folder_make, remove_folder);
 }
