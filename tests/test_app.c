@@ -590,8 +590,7 @@ static void test_preset_in_an_answer(void **state)
     fixture_stop(&f);
 }
 
-/* ---- versions of messages ----------------------------------------------------------------------
- */
+/* ---- versions of messages -------------------------------------------------------------------- */
 
 static void test_undo_and_edit(void **state)
 {
@@ -677,8 +676,7 @@ static void test_new_while_answering(void **state)
     fixture_stop(&f);
 }
 
-/* ---- ends, errors ------------------------------------------------------------------------------
- */
+/* ---- ends, errors ---------------------------------------------------------------------------- */
 
 static void test_context(void **state)
 {
@@ -805,8 +803,7 @@ static void test_asked_while_loading(void **state)
     fixture_stop(&f);
 }
 
-/* ---- other models
- * -------------------------------------------------------------------------------- */
+/* ---- other models ---------------------------------------------------------------------------- */
 
 static struct backend *open_model(void *ctx, const char *name, const struct control *initial,
                                   struct error *err)

@@ -74,8 +74,6 @@ static void test_tokens(void **state)
     assert_int_equal(len, 5);
     turn_token_text(a, 3, &len);
     assert_int_equal(len, 0);
-    assert_int_equal(turn_common_tokens(a, b), 2);
-    assert_int_equal(turn_common_tokens(a, a), 3);
 
     b->knobs.value[KNOB_TEMPERATURE] = 1.5;
     turn_add_knob(b, 1, KNOB_TOP_K, 50, 10);

@@ -52,8 +52,7 @@ static struct golden read_golden(const char *name)
     return g;
 }
 
-/* ---- what fader says --------------------------------------------------------------------------
- */
+/* ---- what fader says ------------------------------------------------------------------------- */
 
 struct said {
     const struct golden *golden;
@@ -115,8 +114,7 @@ static struct said run(struct model *m, const struct golden *g, enum cache_type 
     return said;
 }
 
-/* ---- tests -------------------------------------------------------------------------------------
- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static struct model *model;
 

@@ -1,7 +1,6 @@
 /* The command line: tables, values, ranges, what is refused and how that is said. */
 #include "test.h"
 
-#include "base/str.h"
 #include "cli/options.h"
 
 enum { WORDS_MAX = 16 };

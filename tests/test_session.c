@@ -395,8 +395,7 @@ static void test_lanes(void **ctx)
     model_close(m);
 }
 
-/* ---- the cache --------------------------------------------------------------------------------
- */
+/* ---- the cache ------------------------------------------------------------------------------- */
 
 static void test_q8_cache(void **ctx)
 {
@@ -449,8 +448,7 @@ static void test_kv_used(void **ctx)
     model_close(m);
 }
 
-/* ---- what does not work out --------------------------------------------------------------------
- */
+/* ---- what does not work out ------------------------------------------------------------------ */
 
 static void test_refusals(void **ctx)
 {

@@ -4,7 +4,6 @@
 #include <locale.h>
 
 #include "base/str.h"
-#include "tui/textwidth.h"
 #include "tui/wrap.h"
 
 /* The rows of a text, each in brackets; code rows in braces; a newline is shown as '/'. */

@@ -2,9 +2,6 @@
 #ifndef FADER_APP_COMMAND_PRIVATE_H
 #define FADER_APP_COMMAND_PRIVATE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "app/app_private.h"
 #include "app/command.h"
 #include "base/str.h"
@@ -27,8 +24,7 @@ void command_preset(struct app *app, const char *args);
 void command_save(struct app *app, const char *args);
 void command_load(struct app *app, const char *args);
 
-/* ---- command_show.c: pages and the program itself ---------------------------------------------
- */
+/* ---- command_show.c: pages and the program itself -------------------------------------------- */
 void command_help(struct app *app, const char *args);
 void command_keys(struct app *app, const char *args);
 void command_show(struct app *app, const char *args);

@@ -4,7 +4,6 @@
 #include "app/command_private.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -13,8 +12,7 @@
 
 static const double pace_max = 1000;
 
-/* ---- values that are no knobs ------------------------------------------------------------------
- */
+/* ---- values that are no knobs ---------------------------------------------------------------- */
 
 static bool parse_number(const char *text, double *out)
 {
@@ -106,8 +104,7 @@ static int find_other(const char *name)
     return -1;
 }
 
-/* ---- knobs -------------------------------------------------------------------------------------
- */
+/* ---- knobs ----------------------------------------------------------------------------------- */
 
 static bool set_knob(struct app *app, enum knob knob, const char *value, struct error *err)
 {

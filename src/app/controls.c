@@ -3,9 +3,6 @@
 
 #include "app/app_private.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static const double watching_pace = 12; /* tokens a second that a person can follow */
 
 void app_publish(struct app *app)

@@ -3,7 +3,6 @@
 #include "app/keys.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/str.h"
 #include "base/utf8.h"

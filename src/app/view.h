@@ -4,7 +4,6 @@
 #define FADER_APP_VIEW_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "app/keys.h"
 #include "base/error.h"

@@ -210,13 +210,13 @@ static bool take_turn(struct generator *g)
     return go;
 }
 
-static void emit_end(struct generator *g, enum end_reason reason, int32_t eog_id)
+static void emit_end(struct generator *g, enum end_reason reason)
 {
     const struct timing *t = &g->timing;
     const int64_t decoding = busy_now(g) - t->first_token;
     struct event e = {
         EVENT_END, .request = g->request.id,
-        .u.end = {.reason = reason, .tokens = (int32_t)g->answer.n, .eog_id = eog_id}};
+        .u.end = {.reason = reason, .tokens = (int32_t)g->answer.n}};
 
     if (t->prefilled > t->start && t->prefill_tokens > 0)
         e.u.end.prefill_tps =
@@ -244,10 +244,10 @@ static bool goes_on(struct generator *g, enum eval_result result, const struct e
     case EVAL_OK:
         return true;
     case EVAL_CANCELLED:
-        emit_end(g, END_STOPPED, -1);
+        emit_end(g, END_STOPPED);
         return false;
     case EVAL_FULL:
-        emit_end(g, END_CONTEXT_FULL, -1);
+        emit_end(g, END_CONTEXT_FULL);
         return false;
     case EVAL_FAILED:
         break;
@@ -267,7 +267,7 @@ static void decode(struct generator *g)
         int32_t id;
 
         if (is_long_enough(g)) {
-            emit_end(g, END_MAX_TOKENS, -1);
+            emit_end(g, END_MAX_TOKENS);
             return;
         }
         g->n = (int32_t)g->answer.n;
@@ -276,11 +276,11 @@ static void decode(struct generator *g)
         generator_read_board(g);
         knob_state_move(&g->knobs, g->n);
         if (!take_turn(g) || !draw_token(g, &id)) {
-            emit_end(g, END_STOPPED, -1);
+            emit_end(g, END_STOPPED);
             return;
         }
         if (v->is_eog(g->source, id)) {
-            emit_end(g, END_EOG, id);
+            emit_end(g, END_EOG);
             return;
         }
         if (g->timing.drawn++ == 0)

@@ -94,7 +94,6 @@ struct view {
     int32_t pick;                    /* the id on which it falls */
     double pick_p;
     double entropy;                  /* bits, after the whole chain */
-    double entropy_model;            /* bits, of the raw softmax */
     struct sampler_stage stages[STAGE_COUNT];
     int32_t n_survivors;             /* in all */
     int32_t n_candidates;            /* in the array below */
@@ -144,7 +143,6 @@ struct event {
         struct {
             enum end_reason reason;
             int32_t tokens;          /* in the answer, the given ones included */
-            int32_t eog_id;          /* the end token, or -1 */
             double prefill_tps, decode_tps, ttft_ms;
             int32_t ctx_used;
             uint64_t kv_used;        /* bytes */

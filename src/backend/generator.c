@@ -2,7 +2,6 @@
 
 #include "backend/generator_impl.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +102,7 @@ void generator_emit_loading(struct generator *g, double share)
         return;
     struct event end = {
         EVENT_END, .request = job.request.id,
-        .u.end = {.reason = END_STOPPED, .tokens = (int32_t)job.request.n_answer, .eog_id = -1}};
+        .u.end = {.reason = END_STOPPED, .tokens = (int32_t)job.request.n_answer}};
     request_done(&job.request);
     generator_emit_surely(g, &end);
 }

@@ -3,7 +3,6 @@
 #include "backend/script.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #ifndef FADER_BACKEND_SCRIPT_H
 #define FADER_BACKEND_SCRIPT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -37,7 +37,6 @@ void view_build(struct view *v, struct sampler *sampler, const struct source *so
     v->pick_p = draw.p;
     memcpy(v->stages, sampler_stages(sampler), sizeof v->stages);
     v->entropy = v->stages[STAGE_COUNT - 1].entropy;
-    v->entropy_model = sampler_entropy_model(sampler);
     v->n_survivors = v->stages[STAGE_COUNT - 1].kept;
     v->n_candidates = 0;
     size_t n = sampler_survivors(sampler, c, max);

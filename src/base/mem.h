@@ -4,7 +4,6 @@
 #ifndef FADER_BASE_MEM_H
 #define FADER_BASE_MEM_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 void *mem_alloc(size_t size);                             /* uninitialised; size 0 gives a unique block */

@@ -4,7 +4,6 @@
 #define FADER_BASE_STR_H
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stddef.h>
 
 struct str {

@@ -236,15 +236,6 @@ void turn_take_tokens(struct turn *t, const struct turn *from, size_t n)
     t->n_given = n;
 }
 
-size_t turn_common_tokens(const struct turn *a, const struct turn *b)
-{
-    size_t n = a->n_tokens < b->n_tokens ? a->n_tokens : b->n_tokens, i = 0;
-
-    while (i < n && a->tokens[i].id == b->tokens[i].id)
-        i++;
-    return i;
-}
-
 bool conversation_last_knobs(const struct conversation *c, struct knobs *out)
 {
     const struct turn *last = NULL;

@@ -121,9 +121,6 @@ const char *turn_token_text(const struct turn *t, size_t i, size_t *len);
 /* Copies the first `n` tokens of `from`, with the movements of knobs before them (a branch). */
 void turn_take_tokens(struct turn *t, const struct turn *from, size_t n);
 
-/* The first token at which two answers differ, or the shorter length. */
-size_t turn_common_tokens(const struct turn *a, const struct turn *b);
-
 /* What a request says: the conversation's system prompt, and the messages that lead to `until`, which is
  * included (NULL: the leaf of the current path). Answers without a word are left out. `out` is
  * initialised here; message_list_done frees it. */

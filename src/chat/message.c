@@ -40,15 +40,6 @@ struct message *message_list_add(struct message_list *list, enum role role, cons
     return m;
 }
 
-void message_list_copy(struct message_list *to, const struct message_list *from)
-{
-    *to = (struct message_list){NULL, 0, 0};
-    for (size_t i = 0; i < from->n; i++) {
-        const struct message *m = &from->items[i];
-        message_list_add(to, m->role, m->text, m->tokens, m->n_tokens);
-    }
-}
-
 void message_list_done(struct message_list *list)
 {
     for (size_t i = 0; i < list->n; i++) {

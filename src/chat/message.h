@@ -25,7 +25,6 @@ int role_find(const char *name);                       /* enum role, or -1 */
 /* Appends a copy; `tokens` may be NULL. Returns the message inside the list (valid until it grows). */
 struct message *message_list_add(struct message_list *list, enum role role, const char *text,
                                  const int32_t *tokens, size_t n_tokens);
-void message_list_copy(struct message_list *to, const struct message_list *from); /* `to` uninitialised */
 void message_list_done(struct message_list *list);
 
 #endif

@@ -3,7 +3,6 @@
 #define FADER_CLI_BENCH_IMPL_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"

@@ -26,8 +26,7 @@ struct bench {
     struct error *err;
 };
 
-/* ---- running ----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static bool eval(struct bench *b, struct session *s, const int32_t *ids, int32_t n)
 {
@@ -158,8 +157,7 @@ static bool run_uncached(struct bench *b, struct session *s, struct bench_report
     return ok;
 }
 
-/* ---- what memory allows -------------------------------------------------------------------------
- */
+/* ---- what memory allows ---------------------------------------------------------------------- */
 
 struct stream {
     const uint64_t *data;
@@ -237,8 +235,7 @@ static double peak_rss_mb(void)
     return kb * 1024.0 / 1e6;
 }
 
-/* ---- all of it
- * ------------------------------------------------------------------------------------ */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static int32_t at_least(int32_t a, int32_t b)
 {

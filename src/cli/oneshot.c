@@ -41,8 +41,7 @@ struct oneshot {
     int write_errno; /* why standard output failed, or 0 */
 };
 
-/* ---- signals
- * ---------------------------------------------------------------------------------------- */
+/* ---- signals --------------------------------------------------------------------------------- */
 
 static volatile sig_atomic_t caught; /* the signal that asks for the end, or 0 */
 static struct wake *caught_wake;
@@ -82,8 +81,7 @@ static void restore_signals(void)
     caught_wake = NULL;
 }
 
-/* ---- writing
- * ---------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void flush_output(struct oneshot *s)
 {
@@ -214,8 +212,7 @@ static void write_end(struct oneshot *s, const struct event *e)
     json_print_line(o);
 }
 
-/* ---- the request
- * ------------------------------------------------------------------------------------ */
+/* ---- the request ----------------------------------------------------------------------------- */
 
 static int32_t answer_limit(const struct start *s)
 {
@@ -327,8 +324,7 @@ static void handle(struct oneshot *s, const struct event *e)
     }
 }
 
-/* ---- the loop
- * ---------------------------------------------------------------------------------------- */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
 static bool drain(struct oneshot *s)
 {

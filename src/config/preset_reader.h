@@ -3,7 +3,6 @@
 #define FADER_CONFIG_PRESET_READER_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "base/str.h"
 #include "config/preset_read.h"

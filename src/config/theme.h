@@ -2,8 +2,6 @@
 #ifndef FADER_CONFIG_THEME_H
 #define FADER_CONFIG_THEME_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"

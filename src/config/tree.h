@@ -7,8 +7,6 @@
 #define FADER_CONFIG_TREE_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "base/error.h"
 

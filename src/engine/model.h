@@ -71,7 +71,7 @@ struct model {
     size_t n_strings;
 };
 
-/* The texts and numbers that do not bear on what is computed (model_meta.c): label, languages, chat
+/* The texts and numbers that do not bear on what is computed (model_meta.c): label, chat
  * template, the file's own sampling defaults. */
 bool model_read_meta(struct model *m, struct error *err);
 

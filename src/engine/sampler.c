@@ -413,11 +413,6 @@ bool sampler_is_greedy(const struct sampler *s)
     return s->greedy;
 }
 
-double sampler_entropy_model(const struct sampler *s)
-{
-    return s->raw_sum.entropy / M_LN2;
-}
-
 const struct sampler_stage *sampler_stages(const struct sampler *s)
 {
     return s->stages;

@@ -119,9 +119,6 @@ void sampler_run(struct sampler *s, const struct sampler_input *in);
 
 bool sampler_is_greedy(const struct sampler *s);
 
-/* Entropy of the raw softmax (before the chain), bits. */
-double sampler_entropy_model(const struct sampler *s);
-
 /* The stages in the order in which they ran: STAGE_COUNT of them. */
 const struct sampler_stage *sampler_stages(const struct sampler *s);
 

@@ -7,8 +7,6 @@
 #ifndef FADER_TUI_CANVAS_H
 #define FADER_TUI_CANVAS_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/str.h"

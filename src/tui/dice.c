@@ -2,7 +2,6 @@
 
 #include "tui/dice.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 void format_count(int64_t n, char out[FORMAT_MAX])
 {

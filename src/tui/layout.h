@@ -11,15 +11,11 @@
 #ifndef FADER_TUI_LAYOUT_H
 #define FADER_TUI_LAYOUT_H
 
-#include <stdbool.h>
-
 #include "tui/canvas.h"
 
 enum panel_mode { PANEL_DESK, PANEL_STRIP, PANEL_BARE, PANEL_COUNT };
 
 enum {
-    LAYOUT_MIN_ROWS = 5,
-    LAYOUT_MIN_COLS = 20, /* below, only what fits is drawn */
     LAYOUT_DESK_ROWS = 12,
     LAYOUT_DESK_COLS = 60, /* below, the desk becomes the strip */
     LAYOUT_PANEL_SMALL = 32,

@@ -7,7 +7,6 @@
 
 #include "base/mem.h"
 #include "tui/layout.h"
-#include "tui/textwidth.h"
 
 /* Room for a label like "temp 0.80▸1.60", or like "▸1.60", and a blank: kept free at the end of a
  * marked row. */

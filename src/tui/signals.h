@@ -9,7 +9,6 @@
 #define FADER_TUI_SIGNALS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <termios.h>
 
 #include "base/error.h"

@@ -292,11 +292,6 @@ bool terminal_open(bool mouse, struct error *err)
     return true;
 }
 
-bool terminal_is_open(void)
-{
-    return term.open;
-}
-
 /* The screen and the tty, as the shell had them. What was typed ahead, and replies that come late,
  * are dropped: the shell would take them for commands. */
 static void give_back(void)

@@ -30,7 +30,6 @@ bool terminal_is_usable(void);
  * TERM. After it stdscr exists; nothing has been drawn yet, and no reply is waited for. */
 bool terminal_open(bool mouse, struct error *err);
 void terminal_close(void); /* as it was found; fine when not open */
-bool terminal_is_open(void);
 
 /* What to poll for input, and for signals. Either readable, or the deadline passed:
  * terminal_next_event. */

@@ -4,7 +4,6 @@
 
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 #include <utf8proc.h>
 #include <wchar.h>
 
