@@ -71,6 +71,7 @@ struct tui {
     struct place drag_from;
     bool selection_told;  /* how to select without us was said */
     int64_t interrupt_ns; /* the last Ctrl-C that found nothing to stop */
+    int64_t escape_ns;    /* the last Esc that found nothing to stop; 0: other keys came after it */
     int64_t answering_ns; /* when an answer was last seen under way */
 };
 

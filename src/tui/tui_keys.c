@@ -11,6 +11,7 @@
 enum { ENTER = '\r', TAB = '\t', ESCAPE = 27, CTRL_C = 3, BACKSPACE = 127, CTRL_H = 8 };
 static const int64_t interrupt_window_ns = 1500000000;
 static const int64_t late_stop_ns = 1000000000;
+static const int64_t escape_tab_ns = 1500000000;
 
 /* ---- an exact value for the selected fader --------------------------------------------------- */
 
@@ -81,14 +82,34 @@ static void interrupt(struct tui *t)
     app_say(t->app, SAY_INFO, "Ctrl-C again leaves, as /quit and Ctrl-D do");
 }
 
-/* Esc stops an answer. One that comes just after the end was meant for it too: to readline it would be the
- * Meta of the next key, and that key would be lost. */
-static bool is_stop(const struct tui *t)
+/* Esc stops an answer. On an empty line it is ours too: to readline it would be the Meta of the
+ * next key, however late that comes, and the first letter of the next message would be lost. */
+static bool is_our_escape(const struct tui *t)
 {
-    if (app_is_answering(t->app))
-        return !input_takes_escape();
-    return t->answering_ns != 0 && clock_now_ns() - t->answering_ns < late_stop_ns &&
-           input_is_empty() && !input_takes_escape();
+    return (app_is_answering(t->app) || input_is_empty()) && !input_takes_escape();
+}
+
+/* Nothing to stop: the message line is cleared. One that came just after the end was meant for the
+ * answer, and is told so. */
+static void take_idle_escape(struct tui *t)
+{
+    int64_t now = clock_now_ns();
+
+    t->escape_ns = now;
+    t->app->message[0] = '\0';
+    t->app->message_until_ns = 0;
+    if (t->answering_ns != 0 && now - t->answering_ns < late_stop_ns)
+        app_say(t->app, SAY_INFO, "the answer had ended already");
+}
+
+/* Esc, then Tab: Shift-Tab by hand. */
+static bool is_escape_tab(struct tui *t, int key)
+{
+    int64_t since = clock_now_ns() - t->escape_ns;
+    bool escaped = t->escape_ns != 0 && since < escape_tab_ns;
+
+    t->escape_ns = 0;
+    return escaped && key == TAB;
 }
 
 /* Keys whose action depends on what the input holds. True: readline's. */
@@ -99,7 +120,7 @@ static bool is_readline_key(const struct tui *t, int key, enum action action)
     if (key == TAB)
         return input_wants_tab();
     if (key == ESCAPE)
-        return !is_stop(t);
+        return !is_our_escape(t);
     if (action == ACTION_SCROLL_HOME || action == ACTION_SCROLL_END || action == ACTION_QUIT)
         return !input_is_empty();
     return action == ACTION_NONE || action == ACTION_SEND;
@@ -113,7 +134,7 @@ static bool is_text(int key)
 static void focused_key(struct tui *t, const struct term_event *event)
 {
     int key = event->key;
-    enum action action = keys_find(t->focus, key);
+    enum action action = is_escape_tab(t, key) ? ACTION_FOCUS_PREVIOUS : keys_find(t->focus, key);
 
     if (t->focus == FOCUS_INPUT && is_readline_key(t, key, action)) {
         input_feed(event);
@@ -126,7 +147,7 @@ static void focused_key(struct tui *t, const struct term_event *event)
     if (action == ACTION_STOP && key == CTRL_C) {
         interrupt(t);
     } else if (action == ACTION_STOP && !app_is_answering(t->app)) {
-        app_say(t->app, SAY_INFO, "the answer had ended already");
+        take_idle_escape(t);
     } else if (action != ACTION_NONE) {
         app_act(t->app, action);
     } else if (is_text(key)) {
