@@ -120,6 +120,7 @@ static void test_tiny(void **state)
         assert_true(m->info.has_sampling[KNOB_TEMPERATURE] && m->info.has_sampling[KNOB_TOP_K]);
         assert_false(m->info.has_sampling[KNOB_TOP_P]);
         assert_true(m->info.sampling[KNOB_TOP_K] == 20);
+        assert_true(m->info.sampling[KNOB_TEMPERATURE] == 0.6); /* not 0.60000002 */
         assert_true(m->hparams.rope_scale == 0.25f);
         assert_ptr_not_equal(m->output, m->token_embd);
         assert_int_equal(m->rope_freqs->dims[0], 8);

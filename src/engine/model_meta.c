@@ -2,6 +2,7 @@
 
 #include "engine/model.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -133,6 +134,21 @@ static bool read_texts(struct model *m, struct error *err)
 
 /* ---- the file's own sampling defaults ------------------------------------------------------ */
 
+/* Most files hold them as f32, in which 0.6 is 0.60000002: what was meant is the shortest number that
+ * is the same f32. */
+static double meant_number(double value)
+{
+    char text[32];
+
+    for (int digits = 1; digits <= 9 && (double)(float)value == value; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        double shorter = strtod(text, NULL);
+        if ((float)shorter == (float)value)
+            return shorter;
+    }
+    return value;
+}
+
 static bool read_sampling(struct model *m, struct error *err)
 {
     static const struct {
@@ -148,10 +164,11 @@ static bool read_sampling(struct model *m, struct error *err)
     };
 
     for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
+        double *value = &m->info.sampling[keys[k].knob];
         m->info.has_sampling[keys[k].knob] = gguf_has_key(m->file, keys[k].key);
-        if (!gguf_read_number(m->file, keys[k].key, false, -1e9, 1e9,
-                              &m->info.sampling[keys[k].knob], err))
+        if (!gguf_read_number(m->file, keys[k].key, false, -1e9, 1e9, value, err))
             return false;
+        *value = meant_number(*value);
     }
     return true;
 }
