@@ -134,8 +134,8 @@ static bool read_texts(struct model *m, struct error *err)
 
 /* ---- the file's own sampling defaults ------------------------------------------------------ */
 
-/* Most files hold them as f32, in which 0.6 is 0.60000002: what was meant is the shortest number that
- * is the same f32. */
+/* Most files hold them as f32, in which 0.6 is 0.60000002: what was meant is the shortest number
+ * that is the same f32. */
 static double meant_number(double value)
 {
     char text[32];
