@@ -155,6 +155,7 @@ static void test_import_values(void **state)
         {"{\"temperature\": \"hot\"}", "x.json: temperature: \"hot\" is not a number"},
         {"{\"temperature\": 1e999}", "is not a number"},
         {"{\"temperature\": ]", "x.json:1:17: not JSON from here on"},
+        {"{\"temp\": 0.7, \"temp\": 0.8}", "x.json: \"temp\" is given twice"},
         {"{\"color\": 1}", "x.json: no sampling parameter in it, read as a file of Hugging Face"},
         {"PARAMETER top_k \"12", "x.json:1:1: the quotes are not closed"},
         {"FROM x\nNONSENSE y\n", "x.json:2:1: not an instruction of a Modelfile"},

@@ -70,7 +70,12 @@ static struct node *from_json(const cJSON *json, int depth, const char *file, st
         }
         cJSON_ArrayForEach(item, json)
         {
-            struct node *child = from_json(item, depth + 1, file, err);
+            struct node *child = NULL;
+            if (n->kind == NODE_MAP &&
+                cJSON_GetObjectItemCaseSensitive(json, item->string) != item)
+                error_set(err, "%s: \"%s\" is given twice", file, item->string);
+            else
+                child = from_json(item, depth + 1, file, err);
             if (child == NULL) {
                 node_free(n);
                 return NULL;
