@@ -71,8 +71,7 @@ static struct node *from_json(const cJSON *json, int depth, const char *file, st
         cJSON_ArrayForEach(item, json)
         {
             struct node *child = NULL;
-            if (n->kind == NODE_MAP &&
-                cJSON_GetObjectItemCaseSensitive(json, item->string) != item)
+            if (n->kind == NODE_MAP && cJSON_GetObjectItemCaseSensitive(json, item->string) != item)
                 error_set(err, "%s: \"%s\" is given twice", file, item->string);
             else
                 child = from_json(item, depth + 1, file, err);
