@@ -37,6 +37,9 @@ static void on_ready(struct app *app, const struct event *e)
     if (t != NULL && !t->recognised && !error_stands)
         app_say(app, SAY_WARNING, "this model's chat template is not known; %s is used instead",
                 template_name(t->tmpl));
+    else if (app->status.ctx_size > app->status.model->ctx_train && !error_stands)
+        app_say(app, SAY_WARNING, "a context of %d: this model was made for %d positions",
+                (int)app->status.ctx_size, (int)app->status.model->ctx_train);
     app_publish(app);
     app_go_on(app);
 }

@@ -18,7 +18,7 @@ struct chat_template;    /* static, immutable */
 struct template_choice {
     const struct chat_template *tmpl; /* never NULL */
     bool recognised;                  /* false: `tmpl` is what is used instead */
-    char default_system[512];         /* the system prompt that the file's template adds by itself; or "" */
+    char default_system[4096];        /* the system prompt that the file's template adds by itself; or "" */
     char bos[64];                     /* what the rendering begins with: the vocabulary's begin token where
                                          the file's template writes it, or "" */
     char eos[64];                     /* the vocabulary's end token, for families that close with it */

@@ -95,15 +95,17 @@ static void lay_below_preset(struct start *s, const bool *has, const double *val
 }
 
 /* A value that the vocabulary does not bear is the fault of the layer that it came from. */
-static bool check_desk(struct start *s, struct error *err)
+static bool check_desk(struct start *s, const struct model_info *info, struct error *err)
 {
     for (int k = 0; k < KNOB_COUNT; k++) {
         enum origin origin = s->desk.fader[k].origin;
         if (knob_check((enum knob)k, s->desk.now.value[k], s->desk.n_vocab, err))
             continue;
         s->usage = origin == ORIGIN_COMMAND_LINE;
-        return s->usage ? error_prefix(err, "--%s", knob_traits[k].option)
-                        : error_prefix(err, "%s", origin_name(origin));
+        if (s->usage)
+            return error_prefix(err, "--%s", knob_traits[k].option);
+        return error_prefix(err, "%s",
+                            origin == ORIGIN_MODEL ? info->path : origin_name(origin));
     }
     return true;
 }
@@ -130,7 +132,7 @@ bool start_lay_knobs(struct start *s, const struct model_info *info, struct erro
         lay_below_preset(s, info->has_sampling, info->sampling, ORIGIN_MODEL);
     lay_below_preset(s, s->settings.has, s->settings.knob, ORIGIN_SETTINGS);
     desk_apply(&s->desk, line->has, line->value, ORIGIN_COMMAND_LINE);
-    return check_desk(s, err) && check_moves(s, err);
+    return check_desk(s, info, err) && check_moves(s, err);
 }
 
 /* ---- the backend ----------------------------------------------------------------------------- */
