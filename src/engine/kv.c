@@ -11,7 +11,8 @@
 
 enum {
     POSITIONS = KERNEL_POSITIONS,
-    SLAB_BYTES = 4 << 20, /* blocks are mapped that many bytes at a time, or one by one */
+    SLAB_BYTES = 8 << 20, /* blocks are mapped that many bytes at a time, or one by one */
+    HUGE_PAGE = 2 << 20,
     SCALE_DIMS = 32,      /* dimensions that share a scale in q8_0 */
     DIRECT_QUERIES = 8    /* up to so many, halves are widened on the fly, else once for all */
 };
@@ -60,9 +61,19 @@ struct kv_store *kv_store_new(size_t n_layer, size_t n_kv_head, size_t head_dim,
     return s;
 }
 
+/* Blocks at the end of a slab would lie in small pages, which are slow to read: fills up the last
+ * huge page, where that wastes little. */
+static size_t slab_bytes(const struct kv_store *s)
+{
+    size_t bytes = s->per_slab * s->block_bytes;
+    size_t whole = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+
+    return whole - bytes <= bytes / 16 ? whole : bytes;
+}
+
 static void slab_free(struct kv_store *s, struct kv_slab *slab)
 {
-    mem_unmap(slab->data, s->per_slab * s->block_bytes);
+    mem_unmap(slab->data, slab_bytes(s));
     free(slab->blocks);
     free(slab);
 }
@@ -86,7 +97,7 @@ size_t kv_store_block_bytes(const struct kv_store *s)
 
 static struct kv_slab *slab_new(struct kv_store *s)
 {
-    uint8_t *data = mem_map(s->per_slab * s->block_bytes);
+    uint8_t *data = mem_map(slab_bytes(s));
 
     if (data == NULL)
         return NULL;
@@ -188,19 +199,25 @@ bool kv_table_reserve(struct kv_table *t, size_t from, size_t to)
 
 /* ---- contents ------------------------------------------------------------------------------- */
 
+/* Layer and KV head of a block: K, then V, then the scales that q8_0 has. */
+static uint8_t *head_data(const struct kv_table *t, size_t layer, size_t head, size_t block)
+{
+    const struct kv_store *s = t->store;
+
+    return t->blocks[block]->data + (layer * s->n_kv_head + head) * s->head_bytes;
+}
+
 struct head_view {
     uint8_t *k, *v;                /* halves or codes */
     uint16_t *k_scales, *v_scales; /* q8_0 only */
 };
 
-static struct head_view view_head(const struct kv_table *t, size_t layer, size_t head, size_t block)
+static struct head_view view_head(const struct kv_store *s, uint8_t *data)
 {
-    const struct kv_store *s = t->store;
-    uint8_t *base = t->blocks[block]->data + (layer * s->n_kv_head + head) * s->head_bytes;
     size_t size = POSITIONS * s->dim * (s->type == CACHE_F16 ? sizeof(uint16_t) : 1);
-    uint16_t *scales = (uint16_t *)(void *)(base + 2 * size);
+    uint16_t *scales = (uint16_t *)(void *)(data + 2 * size);
 
-    return (struct head_view){base, base + size, scales, scales + POSITIONS * n_scales(s->dim)};
+    return (struct head_view){data, data + size, scales, scales + POSITIONS * n_scales(s->dim)};
 }
 
 static void write_halves(const struct kv_store *s, const struct kernels *kernels,
@@ -253,7 +270,7 @@ static void write_q8(const struct kv_store *s, const struct head_view *h, size_t
 void kv_write(const struct kv_table *t, const struct kernels *kernels, size_t layer, size_t head,
               size_t position, const float *k, const float *v)
 {
-    struct head_view h = view_head(t, layer, head, position / POSITIONS);
+    struct head_view h = view_head(t->store, head_data(t, layer, head, position / POSITIONS));
 
     if (t->store->type == CACHE_F16)
         write_halves(t->store, kernels, &h, position % POSITIONS, k, v);
@@ -267,18 +284,18 @@ size_t kv_scratch_floats(size_t head_dim)
 }
 
 static void expand_q8(const struct kv_store *s, const struct kernels *kernels,
-                      const struct head_view *h, float *k, float *v)
+                      struct head_view h, float *k, float *v)
 {
     size_t groups = n_scales(s->dim);
 
     for (size_t d = 0; d < s->dim; d++)
-        kernels->expand_codes((const int8_t *)h->k + d * POSITIONS,
-                              h->k_scales + d / SCALE_DIMS * POSITIONS, false, k + d * POSITIONS,
+        kernels->expand_codes((const int8_t *)h.k + d * POSITIONS,
+                              h.k_scales + d / SCALE_DIMS * POSITIONS, false, k + d * POSITIONS,
                               POSITIONS);
     for (size_t i = 0; i < POSITIONS * groups; i++) {
         size_t at = i / groups, d = i % groups * SCALE_DIMS;
         size_t n = s->dim - d < SCALE_DIMS ? s->dim - d : SCALE_DIMS;
-        kernels->expand_codes((const int8_t *)h->v + at * s->dim + d, h->v_scales + i, true,
+        kernels->expand_codes((const int8_t *)h.v + at * s->dim + d, h.v_scales + i, true,
                               v + at * s->dim + d, n);
     }
 }
@@ -287,24 +304,22 @@ void kv_attend(const struct kv_table *t, const struct kernels *kernels, size_t l
                size_t block, struct attend *a, float *scratch)
 {
     const struct kv_store *s = t->store;
-    struct head_view h = view_head(t, layer, head, block);
+    uint8_t *data = head_data(t, layer, head, block);
     size_t n = POSITIONS * s->dim;
 
     a->dim = s->dim;
     if (s->type == CACHE_F16 && a->n <= DIRECT_QUERIES) {
-        a->k = h.k;
-        a->v = h.v;
-        a->next = block + 1 < t->n ? view_head(t, layer, head, block + 1).k : NULL;
+        a->k = data;
+        a->v = data + n * sizeof(uint16_t);
+        a->next = block + 1 < t->n ? head_data(t, layer, head, block + 1) : NULL;
         kernels->attend_f16(a);
         return;
     }
     a->k = scratch;
     a->v = scratch + n;
-    if (s->type == CACHE_F16) {
-        kernels->half_to_float((const uint16_t *)(const void *)h.k, scratch, n);
-        kernels->half_to_float((const uint16_t *)(const void *)h.v, scratch + n, n);
-    } else {
-        expand_q8(s, kernels, &h, scratch, scratch + n);
-    }
+    if (s->type == CACHE_F16)
+        kernels->half_to_float((const uint16_t *)(const void *)data, scratch, 2 * n);
+    else
+        expand_q8(s, kernels, view_head(s, data), scratch, scratch + n);
     kernels->attend_f32(a);
 }
