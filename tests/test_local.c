@@ -221,6 +221,7 @@ static void test_prompt_too_long(void **state)
     rig_submit(&r, &q);
     struct event *e = rig_await(&r, EVENT_ERROR);
     assert_non_null(strstr(e->text, "takes 257 tokens, the context has 256"));
+    assert_non_null(strstr(e->text, "larger context (-c)"));
     q = rig_request(&r, filler(CTX));
     q.on_full = CONTEXT_DROP_OLDEST; /* the last message never leaves */
     rig_submit(&r, &q);
@@ -278,11 +279,12 @@ static void test_oldest_turns_leave(void **state)
     no_end_token(&r);
     struct request q = turns_request(&r, 4, 20, CONTEXT_STOP);
     rig_submit(&r, &q);
-    rig_await(&r, EVENT_ERROR); /* it does not fit, and nothing may leave */
+    struct event *e = rig_await(&r, EVENT_ERROR); /* it does not fit, and nothing may leave */
+    assert_non_null(strstr(e->text, "/set on_full drop"));
 
     q = turns_request(&r, 4, 20, CONTEXT_DROP_OLDEST);
     rig_submit(&r, &q);
-    struct event *e = rig_await(&r, EVENT_DROPPED);
+    e = rig_await(&r, EVENT_DROPPED);
     const int32_t messages = e->u.dropped.messages;
     assert_true(messages >= 2 && messages % 2 == 0); /* whole pairs */
     assert_true(e->u.dropped.tokens > messages * 20);

@@ -79,7 +79,8 @@ static void submit(struct app *app, struct turn *answer)
     }
     app->state = APP_PREFILL;
     if (app->control.paused)
-        app_say(app, SAY_INFO, "paused before the first word: F5 goes on, F6 draws one");
+        app_say(app, SAY_INFO, "paused before the %s word: F5 goes on, F6 draws one",
+                answer->n_given == 0 ? "first" : "next");
 }
 
 void app_go_on(struct app *app)
@@ -143,9 +144,7 @@ void app_enter(struct app *app, const char *line)
 {
     if (line[strspn(line, " \t\r\n")] == '\0')
         return;
-    app->message[0] = '\0';
-    app->message_until_ns = 0;
-    app_changed(app, CHANGE_STATUS);
+    app_clear_message(app);
     if (line[0] == '/' && line[1] != '/') {
         command_run(app, line);
         return;

@@ -161,7 +161,7 @@ struct rect tui_overlay_area(const struct tui *t)
     return area;
 }
 
-static void lay_out(struct tui *t, struct input_picture *input)
+static void lay_out(struct tui *t, struct input_picture *input, int64_t now_ns)
 {
     int rows, cols;
 
@@ -175,6 +175,7 @@ static void lay_out(struct tui *t, struct input_picture *input)
     if (memcmp(&l, &t->layout, sizeof l) != 0)
         t->anew = true;
     t->layout = l;
+    tui_choose_notice(t, now_ns);
     if (t->notice_was_long)
         t->anew = true;
     t->notice_was_long = tui_notice_is_long(t);
@@ -202,8 +203,7 @@ void tui_draw(struct tui *t, int64_t now_ns)
     struct input_picture input = {.top = 0};
     struct app *app = t->app;
 
-    tui_choose_notice(t, now_ns);
-    lay_out(t, &input);
+    lay_out(t, &input, now_ns);
     scrollback_sync(&t->scrollback, app->conversation, app_is_answering(app) ? app->answer : NULL);
     status_draw(t->canvas, t->layout.status, app);
     if (t->overlay != OVERLAY_NONE) {

@@ -67,32 +67,49 @@ void tui_draw_input(struct tui *t, const struct input_picture *p)
 
 /* ---- the message line ----------------------------------------------------------------------- */
 
-/* What is known of the token under the cursor. */
+/* What was told of a token when it was drawn; `form` 0 is the most generous. */
+static size_t draw_facts(const struct answer_token *token, int form, char *out, size_t size)
+{
+    const double p = 100.0 * (double)token->p, model = 100.0 * exp((double)token->logprob);
+
+    if (token->rank < 0)
+        return (size_t)snprintf(out, size, "picked by hand");
+    if (form == 0)
+        return (size_t)snprintf(out, size, "p %.1f %%  model %.1f %%  ln %.2f  rank %d", p, model,
+                                (double)token->logprob, (int)token->rank);
+    if (form < 3)
+        return (size_t)snprintf(out, size, "p %.1f %%  model %.1f %%  rank %d", p, model,
+                                (int)token->rank);
+    return (size_t)snprintf(out, size, "p %.1f %%", p);
+}
+
+/* What is known of the token under the cursor, in one line where that can be: it changes at every step of
+ * the cursor, and must not cover the text then. */
 static bool token_facts(struct tui *t, char *out, size_t size)
 {
+    /* all; without the logarithm; without the faders too; the share alone */
+    enum { FORMS = 4, WITH_FADERS = 2 };
     size_t i, len;
     char word[128], value[16];
     const struct turn *turn = scrollback_cursor(&t->scrollback, &i);
 
     if (turn == NULL || t->focus != FOCUS_TRANSCRIPT)
         return false;
-    const struct answer_token *token = &turn->tokens[i];
     const char *text = turn_token_text(turn, i, &len);
     struct knobs knobs = turn->knobs;
     for (size_t k = 0; k < turn->n_moves && turn->moves[k].n <= (int32_t)i; k++)
         knobs.value[turn->moves[k].knob] = turn->moves[k].value;
     app_visible_text(text, len, false, word, sizeof word);
-    size_t at = (size_t)snprintf(out, size, "%s  ", len > 0 ? word : "(part of a character)");
-    if (token->rank < 0)
-        at += (size_t)snprintf(out + at, size - at, "picked by hand");
-    else
-        at += (size_t)snprintf(out + at, size - at, "p %.1f %%  model %.1f %%  ln %.2f  rank %d",
-                               100.0 * (double)token->p, 100.0 * exp((double)token->logprob),
-                               (double)token->logprob, (int)token->rank);
-    for (int k = 0; k < DESK_FADERS && at < size; k++) {
-        fader_value_text((enum knob)k, knobs.value[k], value);
-        at += (size_t)snprintf(out + at, size - at, "%s%c%s", k == 0 ? "  " : " ",
-                               mark_letter((enum knob)k), value);
+    for (int form = 0; form < FORMS; form++) {
+        size_t at = (size_t)snprintf(out, size, "%s  ", len > 0 ? word : "(part of a character)");
+        at += draw_facts(&turn->tokens[i], form, out + at, size - at);
+        for (int k = 0; form < WITH_FADERS && k < DESK_FADERS && at < size; k++) {
+            fader_value_text((enum knob)k, knobs.value[k], value);
+            at += (size_t)snprintf(out + at, size - at, "%s%c%s", k == 0 ? "  " : " ",
+                                   mark_letter((enum knob)k), value);
+        }
+        if (text_width(out, strlen(out)) <= t->layout.message.cols - 2)
+            break;
     }
     return true;
 }
