@@ -41,19 +41,28 @@ static void add_knobs_line(struct str *out, const struct turn *t)
     }
 }
 
-static void export_markdown(const struct conversation *c, struct str *out)
+/* "## You" and a blank line, or "You:". */
+static void add_heading(struct str *out, const char *who, bool markdown)
 {
+    str_add_format(out, markdown ? "## %s\n\n" : "%s:\n", who);
+}
+
+static void export_prose(const struct conversation *c, bool markdown, struct str *out)
+{
+    size_t depth = conversation_depth(c);
+
     if (c->system != NULL) {
-        str_add_text(out, "## System\n\n");
+        add_heading(out, "System", markdown);
         add_block(out, c->system, strlen(c->system));
         str_add_char(out, '\n');
     }
-    size_t depth = conversation_depth(c);
     for (size_t i = 0; i < depth; i++) {
         const struct turn *t = conversation_at(c, i);
-        str_add_format(out, "%s## %s\n\n", i > 0 ? "\n" : "", speaker(c, t));
+        if (i > 0)
+            str_add_char(out, '\n');
+        add_heading(out, speaker(c, t), markdown);
         add_block(out, str_text(&t->text), t->text.len);
-        if (t->role == ROLE_ASSISTANT) {
+        if (markdown && t->role == ROLE_ASSISTANT) {
             str_add_text(out, "\n*");
             add_knobs_line(out, t);
             str_add_text(out, "*\n");
@@ -61,19 +70,14 @@ static void export_markdown(const struct conversation *c, struct str *out)
     }
 }
 
+static void export_markdown(const struct conversation *c, struct str *out)
+{
+    export_prose(c, true, out);
+}
+
 static void export_text(const struct conversation *c, struct str *out)
 {
-    if (c->system != NULL) {
-        str_add_text(out, "System:\n");
-        add_block(out, c->system, strlen(c->system));
-        str_add_char(out, '\n');
-    }
-    size_t depth = conversation_depth(c);
-    for (size_t i = 0; i < depth; i++) {
-        const struct turn *t = conversation_at(c, i);
-        str_add_format(out, "%s%s:\n", i > 0 ? "\n" : "", speaker(c, t));
-        add_block(out, str_text(&t->text), t->text.len);
-    }
+    export_prose(c, false, out);
 }
 
 static void add_knobs(cJSON *o, const struct turn *t)

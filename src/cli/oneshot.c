@@ -19,9 +19,9 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/utf8.h"
 #include "chat/template.h"
 #include "cli/json.h"
+#include "cli/plain_text.h"
 #include "cli/start.h"
 #include "sync/wake.h"
 
@@ -89,20 +89,13 @@ static void flush_output(struct oneshot *s)
         s->write_errno = errno;
 }
 
-/* Control characters as a person can see them: ^[ for escape, <9B> for those above ASCII. */
 static void print_visible(const char *text, size_t len)
 {
-    for (size_t at = 0; at < len;) {
-        uint32_t c;
-        size_t n = utf8_decode(text + at, len - at, &c, NULL);
-        if (c == 0x7F || (c < 0x20 && c != '\n' && c != '\t'))
-            printf("^%c", (int)(c ^ 0x40));
-        else if (c >= 0x80 && c < 0xA0)
-            printf("<%02X>", (unsigned)c);
-        else
-            fwrite(text + at, 1, n, stdout);
-        at += n;
-    }
+    struct str safe = STR_INIT;
+
+    plain_text_add(&safe, text, len);
+    fwrite(str_text(&safe), 1, safe.len, stdout);
+    str_done(&safe);
 }
 
 static void add_knobs(cJSON *o, const struct knobs *knobs)

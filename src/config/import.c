@@ -19,34 +19,29 @@
 
 enum { IMPORT_MAX = 1 << 20 }; /* SillyTavern's files carry more than presets */
 
-/* ---- a map that grows ----------------------------------------------------------------------- */
+/* ---- nodes that know their line ------------------------------------------------------------- */
 
-static struct node *append(struct node *parent, const char *key, enum node_kind kind, int line)
+static void set_line(struct node *n, int line)
 {
-    struct node **tail = &parent->first;
-
-    while (*tail != NULL)
-        tail = &(*tail)->next;
-    struct node *n = *tail = node_new(kind);
-    n->key = mem_strdup(key);
     n->line = n->key_line = line;
     n->column = n->key_column = 1;
-    return n;
+}
+
+static void append(struct node *parent, const char *key, enum node_kind kind, int line)
+{
+    set_line(node_add(parent, key, kind), line);
 }
 
 static void append_text(struct node *map, const char *key, const char *text, bool quoted, int line)
 {
-    struct node *n = append(map, key, NODE_SCALAR, line);
-
-    n->text = mem_strdup(text);
-    n->quoted = quoted;
+    set_line(node_add_text(map, key, text, quoted), line);
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
 static struct node *from_json(const cJSON *json, int depth, const char *file, struct error *err)
 {
-    struct node *n = node_new(NODE_NULL), **tail = &n->first;
+    struct node *n = node_new(NODE_NULL);
     char number[32];
     const cJSON *item;
 
@@ -80,8 +75,7 @@ static struct node *from_json(const cJSON *json, int depth, const char *file, st
                 return NULL;
             }
             child->key = mem_strdup(item->string);
-            *tail = child;
-            tail = &child->next;
+            node_append(n, child);
         }
     }
     return n;

@@ -4,34 +4,19 @@
 
 #include <stdlib.h>
 
-#include "base/mem.h"
 #include "base/str.h"
 #include "config/preset.h"
 #include "config/yaml.h"
 
-static struct node *add_child(struct node *parent, const char *key, enum node_kind kind)
-{
-    struct node **tail = &parent->first;
-
-    while (*tail != NULL)
-        tail = &(*tail)->next;
-    *tail = node_new(kind);
-    (*tail)->key = mem_strdup(key);
-    return *tail;
-}
-
 static void add_text(struct node *map, const char *key, const char *text)
 {
-    if (text == NULL)
-        return;
-    struct node *n = add_child(map, key, NODE_SCALAR);
-    n->text = mem_strdup(text);
-    n->quoted = true;
+    if (text != NULL)
+        node_add_text(map, key, text, true);
 }
 
 static void add_word(struct node *map, const char *key, const char *word)
 {
-    add_child(map, key, NODE_SCALAR)->text = mem_strdup(word);
+    node_add_text(map, key, word, false);
 }
 
 static void add_number(struct node *map, const char *key, double value)
@@ -67,7 +52,7 @@ static void add_exempt(struct node *map, const struct knobs *k)
         add_word(map, "penalty_exempt", k->exempt_mode == EXEMPT_NONE ? "none" : "punctuation");
         return;
     }
-    struct node *list = add_child(map, "penalty_exempt", NODE_LIST);
+    struct node *list = node_add(map, "penalty_exempt", NODE_LIST);
     for (int i = 0; i < k->n_exempt; i++)
         add_number(list, "", k->exempt[i]);
 }
@@ -82,7 +67,7 @@ static void add_order(struct node *map, const struct knobs *k)
         [STAGE_TOP_P] = "top_p",
         [STAGE_MIN_P] = "min_p",
     };
-    struct node *list = add_child(map, "sampler_priority", NODE_LIST);
+    struct node *list = node_add(map, "sampler_priority", NODE_LIST);
 
     for (int i = 0; i < STAGE_COUNT; i++)
         add_word(list, "", words[k->order[i]]);
@@ -105,7 +90,7 @@ void preset_format(const struct preset *p, struct str *out)
         add_number(root, "max_tokens", p->max_tokens);
     add_text(root, "system", p->system);
     if (p->tries != NULL && *p->tries != NULL) {
-        struct node *list = add_child(root, "try", NODE_LIST);
+        struct node *list = node_add(root, "try", NODE_LIST);
         for (char **t = p->tries; *t != NULL; t++)
             add_text(list, "", *t);
     }

@@ -34,6 +34,33 @@ void node_free(struct node *n)
     }
 }
 
+void node_append(struct node *parent, struct node *child)
+{
+    if (parent->last != NULL)
+        parent->last->next = child;
+    else
+        parent->first = child;
+    parent->last = child;
+}
+
+struct node *node_add(struct node *parent, const char *key, enum node_kind kind)
+{
+    struct node *n = node_new(kind);
+
+    n->key = mem_strdup(key);
+    node_append(parent, n);
+    return n;
+}
+
+struct node *node_add_text(struct node *parent, const char *key, const char *text, bool quoted)
+{
+    struct node *n = node_add(parent, key, NODE_SCALAR);
+
+    n->text = mem_strdup(text);
+    n->quoted = quoted;
+    return n;
+}
+
 const struct node *node_get(const struct node *map, const char *key)
 {
     if (map->kind != NODE_MAP)

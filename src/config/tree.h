@@ -22,10 +22,18 @@ struct node {
     char *text;                /* of a scalar, UTF-8 without NUL */
     bool quoted;               /* it stood in quotes or in a block: text, never a number */
     struct node *first, *next; /* children in order; the next sibling */
+    struct node *last;         /* child, for node_append */
 };
 
 struct node *node_new(enum node_kind kind);
 void node_free(struct node *n); /* with all below it; NULL is fine */
+
+/* Makes `child` the last child of a list or map, which owns it from here on. */
+void node_append(struct node *parent, struct node *child);
+
+/* A new last child; `key` is copied. node_add_text's is a scalar. */
+struct node *node_add(struct node *parent, const char *key, enum node_kind kind);
+struct node *node_add_text(struct node *parent, const char *key, const char *text, bool quoted);
 
 /* The child of a map with this key, or NULL. */
 const struct node *node_get(const struct node *map, const char *key);

@@ -109,7 +109,6 @@ static bool read_children(struct reader *r, struct node *parent, int depth)
 {
     yaml_event_type_t end =
         parent->kind == NODE_MAP ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT;
-    struct node **tail = &parent->first;
 
     for (;;) {
         yaml_event_t event;
@@ -138,8 +137,7 @@ static bool read_children(struct reader *r, struct node *parent, int depth)
         child->key = key;
         child->key_line = (int)mark.line + 1;
         child->key_column = (int)mark.column + 1;
-        *tail = child;
-        tail = &child->next;
+        node_append(parent, child);
     }
 }
 
