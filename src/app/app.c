@@ -41,13 +41,17 @@ void app_say(struct app *app, enum severity severity, const char *format, ...)
     app_changed(app, CHANGE_STATUS);
 }
 
-void app_expire_message(struct app *app, int64_t now_ns)
+void app_clear_message(struct app *app)
 {
-    if (app->message_until_ns == 0 || now_ns < app->message_until_ns)
-        return;
     app->message[0] = '\0';
     app->message_until_ns = 0;
     app_changed(app, CHANGE_STATUS);
+}
+
+void app_expire_message(struct app *app, int64_t now_ns)
+{
+    if (app->message_until_ns != 0 && now_ns >= app->message_until_ns)
+        app_clear_message(app);
 }
 
 /* ---- life cycle ------------------------------------------------------------------------------ */

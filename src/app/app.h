@@ -179,6 +179,7 @@ bool app_load_conversation(struct app *app, const char *path, struct error *err)
 bool app_switch_model(struct app *app, const char *name, struct error *err);
 
 /* The message line, one sentence. */
+void app_clear_message(struct app *app);
 void app_say(struct app *app, enum severity severity, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

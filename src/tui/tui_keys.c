@@ -96,8 +96,7 @@ static void take_idle_escape(struct tui *t)
     int64_t now = clock_now_ns();
 
     t->escape_ns = now;
-    t->app->message[0] = '\0';
-    t->app->message_until_ns = 0;
+    app_clear_message(t->app);
     if (t->answering_ns != 0 && now - t->answering_ns < late_stop_ns)
         app_say(t->app, SAY_INFO, "the answer had ended already");
 }
