@@ -10,18 +10,18 @@
 
 struct rig {
     struct backend *b;
-    struct control control;      /* change it, then rig_publish */
+    struct control control; /* change it, then rig_publish */
     uint32_t next_id;
-    struct str text;             /* of the tokens since the last submit */
-    int32_t tokens;              /* that number; the next token must have it */
-    struct event last;           /* the event taken last */
+    struct str text;   /* of the tokens since the last submit */
+    int32_t tokens;    /* that number; the next token must have it */
+    struct event last; /* the event taken last */
 };
 
 void rig_init(struct rig *r);
-void rig_open_script(struct rig *r, const char *script);     /* the script's text */
+void rig_open_script(struct rig *r, const char *script); /* the script's text */
 void rig_close(struct rig *r);
 
-void rig_publish(struct rig *r);                 /* with a version of its own */
+void rig_publish(struct rig *r); /* with a version of its own */
 void rig_step(struct rig *r);
 
 /* A chat request of one message; `seed` 7, no limit. Submitting takes what it owns. */
@@ -31,7 +31,7 @@ void rig_add_move(struct request *q, int32_t n, enum knob knob, double value);
 void rig_submit(struct rig *r, struct request *q);
 void rig_ask(struct rig *r, const char *prompt);
 
-bool rig_next(struct rig *r);                                /* into r->last; false after 30 s */
+bool rig_next(struct rig *r); /* into r->last; false after 30 s */
 
 /* Takes events until one of this type has come. */
 struct event *rig_await(struct rig *r, enum event_type type);

@@ -15,8 +15,7 @@
 #include <cmocka.h>
 
 /* cmocka compares numbers in f32: this in f64, NaN is near nothing. */
-#define assert_near(a, b, by) \
-    test_near((double)(a), (double)(b), (double)(by), __FILE__, __LINE__)
+#define assert_near(a, b, by) test_near((double)(a), (double)(b), (double)(by), __FILE__, __LINE__)
 
 static inline void test_near(double a, double b, double by, const char *file, int line)
 {
@@ -26,8 +25,8 @@ static inline void test_near(double a, double b, double by, const char *file, in
     _fail(file, line);
 }
 
-/* The default model, or NULL: then the test calls skip(). With FADER_REQUIRE_MODEL=1 a missing model
- * is a failure. */
+/* The default model, or NULL: then the test calls skip(). With FADER_REQUIRE_MODEL=1 a missing
+ * model is a failure. */
 static inline const char *test_model(void)
 {
     static char path[4096];

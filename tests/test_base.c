@@ -55,12 +55,14 @@ static void test_utf8_decode(void **state)
     check_decode("\xC3\xA9", 2, 0xE9, 2, true);
     check_decode("\xE4\xB8\xAD", 3, 0x4E2D, 3, true);
     check_decode("\xF0\x9F\x98\x80", 4, 0x1F600, 4, true);
-    check_decode("\xF0\x9F\x98", 3, 0xFFFD, 3, false);  /* cut off: one maximal subpart */
-    check_decode("\xC0\x80", 2, 0xFFFD, 1, false);      /* overlong */
-    check_decode("\xED\xA0\x80", 3, 0xFFFD, 1, false);  /* surrogate */
+    check_decode("\xF0\x9F\x98", 3, 0xFFFD, 3, false); /* cut off: one maximal subpart */
+    check_decode("\xC0\x80", 2, 0xFFFD, 1, false);     /* overlong */
+    check_decode("\xED\xA0\x80", 3, 0xFFFD, 1, false); /* surrogate */
     check_decode("\xF4\x90\x80\x80", 4, 0xFFFD, 1, false);
     check_decode("\x80", 1, 0xFFFD, 1, false);
-    check_decode("\xE4\xB8" "A", 3, 0xFFFD, 2, false);
+    check_decode("\xE4\xB8"
+                 "A",
+                 3, 0xFFFD, 2, false);
 }
 
 static void test_utf8_encode_all(void **state)
@@ -96,7 +98,8 @@ static void test_utf8_clean(void **state)
 
 static void test_utf8_controls(void **state)
 {
-    char text[] = "a\tb\x1B[2J\x7F\xC2\x9B" "1m\xC2\xA0\xC3\xA9";
+    char text[] = "a\tb\x1B[2J\x7F\xC2\x9B"
+                  "1m\xC2\xA0\xC3\xA9";
     (void)state;
 
     utf8_hide_controls(text);

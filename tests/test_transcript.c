@@ -528,7 +528,8 @@ static void test_export(void **state)
     assert_int_equal(cJSON_GetArraySize(messages), 2);
     const cJSON *answer = cJSON_GetArrayItem(messages, 1);
     assert_string_equal(cJSON_GetObjectItem(answer, "role")->valuestring, "assistant");
-    assert_non_null(strstr(cJSON_GetObjectItem(answer, "content")->valuestring, "a\xEF\xBF\xBD" "z"));
+    assert_non_null(strstr(cJSON_GetObjectItem(answer, "content")->valuestring, "a\xEF\xBF\xBD"
+                                                                                "z"));
     assert_int_equal(cJSON_GetObjectItem(answer, "seed")->valueint, 4711);
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(answer, "tokens")), 2);
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(answer, "moves")), 1);

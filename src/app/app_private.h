@@ -31,8 +31,8 @@ struct turn *app_last_of(const struct app *app, enum role role); /* on the path;
 
 /* ---- language.c ----------------------------------------------------------------------------- */
 
-/* True when `languages` (codes, comma-separated) are all written in Latin letters and `text` mostly is not;
- * their English names are put into `names`. */
+/* True when `languages` (codes, comma-separated) are all written in Latin letters and `text` mostly
+ * is not; their English names are put into `names`. */
 bool app_names_languages(const char *languages, const char *text, struct str *names);
 /* Says once, when the text is in a script that the model was not made for, what it was made for. */
 void app_note_language(struct app *app, const char *text);

@@ -214,9 +214,8 @@ static void emit_end(struct generator *g, enum end_reason reason)
 {
     const struct timing *t = &g->timing;
     const int64_t decoding = busy_now(g) - t->first_token;
-    struct event e = {
-        EVENT_END, .request = g->request.id,
-        .u.end = {.reason = reason, .tokens = (int32_t)g->answer.n}};
+    struct event e = {EVENT_END, .request = g->request.id,
+                      .u.end = {.reason = reason, .tokens = (int32_t)g->answer.n}};
 
     if (t->prefilled > t->start && t->prefill_tokens > 0)
         e.u.end.prefill_tps =

@@ -20,11 +20,11 @@
 
 struct control {
     struct knobs knobs;
-    uint32_t version;        /* of this publication; events name it */
-    double pace;             /* tokens a second; 0 = full speed */
-    bool paused;             /* no draw is made, but for `steps` */
-    uint32_t steps;          /* cumulative count of single steps asked for */
-    int32_t candidates;      /* how many a view event should carry, at most VIEW_MAX; 0: none */
+    uint32_t version;   /* of this publication; events name it */
+    double pace;        /* tokens a second; 0 = full speed */
+    bool paused;        /* no draw is made, but for `steps` */
+    uint32_t steps;     /* cumulative count of single steps asked for */
+    int32_t candidates; /* how many a view event should carry, at most VIEW_MAX; 0: none */
 };
 
 /* ---- requests ------------------------------------------------------------------------------- */
@@ -40,34 +40,34 @@ enum request_kind { REQUEST_CHAT, REQUEST_RAW };
 enum context_policy { CONTEXT_STOP, CONTEXT_DROP_OLDEST };
 
 struct request {
-    uint32_t id;                     /* of the caller's choosing, not 0; every event carries it */
+    uint32_t id; /* of the caller's choosing, not 0; every event carries it */
     enum request_kind kind;
-    struct message_list messages;    /* REQUEST_CHAT: the last one is the user's */
-    char *text;                      /* REQUEST_RAW: the prompt, no template */
+    struct message_list messages; /* REQUEST_CHAT: the last one is the user's */
+    char *text;                   /* REQUEST_RAW: the prompt, no template */
     size_t text_len;
-    int32_t *answer;                 /* tokens of the answer that are fixed already (a branch) */
-    size_t n_answer;                 /* the first draw is that of answer token n_answer */
+    int32_t *answer; /* tokens of the answer that are fixed already (a branch) */
+    size_t n_answer; /* the first draw is that of answer token n_answer */
     uint32_t seed;
-    int32_t max_tokens;              /* of the whole answer; < 0: no limit */
+    int32_t max_tokens; /* of the whole answer; < 0: no limit */
     enum context_policy on_full;
-    struct move *moves;              /* sorted by n */
+    struct move *moves; /* sorted by n */
     size_t n_moves;
 };
-void request_done(struct request *r);    /* frees what it owns */
+void request_done(struct request *r); /* frees what it owns */
 
 /* ---- events --------------------------------------------------------------------------------- */
 
 enum event_type {
-    EVENT_LOADING,       /* share: the model is being loaded */
-    EVENT_READY,         /* the model can answer; model_info is there from here on */
-    EVENT_START,         /* an answer begins: the prompt is tokenized, prefill starts */
-    EVENT_PROGRESS,      /* prefill: done, total */
-    EVENT_KNOB,          /* a knob's value changed; in force from token n on */
-    EVENT_TOKEN,         /* one token was drawn */
-    EVENT_VIEW,          /* the chain on the logits in hand: what the next draw would be */
-    EVENT_DROPPED,       /* the oldest turns left the context (CONTEXT_DROP_OLDEST) */
-    EVENT_END,           /* the answer is over */
-    EVENT_ERROR          /* text says why; if a request was under way it is over */
+    EVENT_LOADING,  /* share: the model is being loaded */
+    EVENT_READY,    /* the model can answer; model_info is there from here on */
+    EVENT_START,    /* an answer begins: the prompt is tokenized, prefill starts */
+    EVENT_PROGRESS, /* prefill: done, total */
+    EVENT_KNOB,     /* a knob's value changed; in force from token n on */
+    EVENT_TOKEN,    /* one token was drawn */
+    EVENT_VIEW,     /* the chain on the logits in hand: what the next draw would be */
+    EVENT_DROPPED,  /* the oldest turns left the context (CONTEXT_DROP_OLDEST) */
+    EVENT_END,      /* the answer is over */
+    EVENT_ERROR     /* text says why; if a request was under way it is over */
 };
 
 enum end_reason { END_EOG, END_MAX_TOKENS, END_STOPPED, END_CONTEXT_FULL, END_ERROR };
@@ -78,7 +78,7 @@ enum { VIEW_MAX = 24, VIEW_CUT_MAX = 3, VIEW_TEXT = 32 };
 
 struct view_candidate {
     struct sampler_candidate c;
-    char text[VIEW_TEXT];    /* the piece's bytes, cut to fit; may be part of a character */
+    char text[VIEW_TEXT]; /* the piece's bytes, cut to fit; may be part of a character */
     uint8_t len;
     bool eog;
 };
@@ -86,24 +86,24 @@ struct view_candidate {
 /* The desk's numbers for one draw. Candidates: survivors first, then up to VIEW_CUT_MAX for each
  * stage that cut something, in stage order (candidate.c.cut_by tells them apart). */
 struct view {
-    int32_t n;                       /* of the answer token that this draw is */
-    uint32_t version;                /* of the control in force */
+    int32_t n;        /* of the answer token that this draw is */
+    uint32_t version; /* of the control in force */
     bool greedy;
-    bool drawn;                      /* false: before the draw; true: what it was made from */
-    double dice;                     /* the uniform number of this draw */
-    int32_t pick;                    /* the id on which it falls */
+    bool drawn;   /* false: before the draw; true: what it was made from */
+    double dice;  /* the uniform number of this draw */
+    int32_t pick; /* the id on which it falls */
     double pick_p;
-    double entropy;                  /* bits, after the whole chain */
+    double entropy; /* bits, after the whole chain */
     struct sampler_stage stages[STAGE_COUNT];
-    int32_t n_survivors;             /* in all */
-    int32_t n_candidates;            /* in the array below */
-    int32_t n_listed;                /* how many of these are survivors */
+    int32_t n_survivors;  /* in all */
+    int32_t n_candidates; /* in the array below */
+    int32_t n_listed;     /* how many of these are survivors */
     struct view_candidate candidates[VIEW_MAX + VIEW_CUT_MAX * STAGE_COUNT];
 };
 
 struct event {
     enum event_type type;
-    uint32_t request;                /* 0: of no answer (loading, a peek while idle) */
+    uint32_t request; /* 0: of no answer (loading, a peek while idle) */
     /* Token bytes, error text, model name; NUL-terminated, in the queue's memory until the next
      * call of backend_next_event. */
     const char *text;
@@ -114,8 +114,8 @@ struct event {
         } loading;
         struct {
             uint32_t seed;
-            int32_t prompt_tokens;   /* in the context before the first draw: a given answer too */
-            int32_t reused_tokens;   /* of these, those that were in the cache already */
+            int32_t prompt_tokens; /* in the context before the first draw: a given answer too */
+            int32_t reused_tokens; /* of these, those that were in the cache already */
             int32_t ctx_size;
         } start;
         struct {
@@ -131,10 +131,10 @@ struct event {
             int32_t n;
             struct sampler_draw draw;
             uint32_t version;
-            struct knobs knobs;      /* in force for this draw, moves included */
-            int64_t time_ns;         /* monotonic, at the draw */
-            double entropy;          /* bits after the chain; NaN where it was not computed */
-            int32_t ctx_used;        /* positions, this token included */
+            struct knobs knobs; /* in force for this draw, moves included */
+            int64_t time_ns;    /* monotonic, at the draw */
+            double entropy;     /* bits after the chain; NaN where it was not computed */
+            int32_t ctx_used;   /* positions, this token included */
         } token;
         struct view view;
         struct {
@@ -142,10 +142,10 @@ struct event {
         } dropped;
         struct {
             enum end_reason reason;
-            int32_t tokens;          /* in the answer, the given ones included */
+            int32_t tokens; /* in the answer, the given ones included */
             double prefill_tps, decode_tps, ttft_ms;
             int32_t ctx_used;
-            uint64_t kv_used;        /* bytes */
+            uint64_t kv_used; /* bytes */
         } end;
     } u;
 };
@@ -155,15 +155,15 @@ struct event {
 struct backend;
 
 struct backend_status {
-    bool ready;                      /* the model is loaded */
-    bool failed;                     /* it could not be; an EVENT_ERROR said why */
-    const struct model_info *model;  /* NULL until it is opened; stays valid until close */
+    bool ready;                     /* the model is loaded */
+    bool failed;                    /* it could not be; an EVENT_ERROR said why */
+    const struct model_info *model; /* NULL until it is opened; stays valid until close */
     const struct template_choice *chat_template; /* NULL until it is opened */
     const char *kernels;
     int threads;
     int32_t ctx_size;
-    struct ledger ledger;            /* of ctx_size */
-    double full_tps;                 /* what decode makes without pace, measured; 0 = not yet */
+    struct ledger ledger; /* of ctx_size */
+    double full_tps;      /* what decode makes without pace, measured; 0 = not yet */
 };
 
 struct backend_vtable {
@@ -178,7 +178,7 @@ struct backend_vtable {
 
 struct backend {
     const struct backend_vtable *vtable;
-    int wake_fd;                     /* readable when there are events and the UI has armed */
+    int wake_fd; /* readable when there are events and the UI has armed */
     struct wake *wake;
 };
 
@@ -200,7 +200,7 @@ void backend_status(const struct backend *b, struct backend_status *out);
 
 /* Copies the bytes of token `id` (at most size); returns the whole length. 0 before READY. */
 size_t backend_piece(const struct backend *b, int32_t id, char *out, size_t size);
-void backend_close(struct backend *b);   /* NULL is fine */
+void backend_close(struct backend *b); /* NULL is fine */
 
 /* ---- the two that exist --------------------------------------------------------------------- */
 

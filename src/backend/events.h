@@ -10,12 +10,12 @@
 #include "sync/ring.h"
 #include "sync/wake.h"
 
-enum { EVENTS_RING = 256 << 10, EVENTS_TEXT_MAX = 16 << 10 };  /* bytes; longer text is cut */
+enum { EVENTS_RING = 256 << 10, EVENTS_TEXT_MAX = 16 << 10 }; /* bytes; longer text is cut */
 
 struct event_queue {
     struct ring *ring;
     struct wake wake;
-    char *buffer;            /* the taker's: the event taken last */
+    char *buffer; /* the taker's: the event taken last */
 };
 
 bool events_init(struct event_queue *q, struct error *err);
@@ -23,6 +23,6 @@ void events_done(struct event_queue *q);
 
 /* Blocks while the ring is full. False when that was interrupted: the event was not put. */
 bool events_put(struct event_queue *q, const struct event *e);
-bool events_take(struct event_queue *q, struct event *out);   /* false: there is none */
+bool events_take(struct event_queue *q, struct event *out); /* false: there is none */
 
 #endif

@@ -100,9 +100,8 @@ void generator_emit_loading(struct generator *g, double share)
     events_put(&g->events, &e);
     if (!generator_is_cancelled(g) || !slot_take(g->requests, &job))
         return;
-    struct event end = {
-        EVENT_END, .request = job.request.id,
-        .u.end = {.reason = END_STOPPED, .tokens = (int32_t)job.request.n_answer}};
+    struct event end = {EVENT_END, .request = job.request.id,
+                        .u.end = {.reason = END_STOPPED, .tokens = (int32_t)job.request.n_answer}};
     request_done(&job.request);
     generator_emit_surely(g, &end);
 }

@@ -42,10 +42,10 @@ struct source_vtable {
     enum eval_result (*make_room)(struct source *s, struct generator *g, const struct request *r,
                                   struct error *err);
 
-    const float *(*logits)(const struct source *s);                 /* [n_vocab] in hand, or NULL */
-    const int32_t *(*context)(const struct source *s, size_t *n);   /* tokens run so far */
-    int32_t (*ctx_used)(const struct source *s);                    /* positions */
-    uint64_t (*kv_used)(const struct source *s);                    /* bytes */
+    const float *(*logits)(const struct source *s);               /* [n_vocab] in hand, or NULL */
+    const int32_t *(*context)(const struct source *s, size_t *n); /* tokens run so far */
+    int32_t (*ctx_used)(const struct source *s);                  /* positions */
+    uint64_t (*kv_used)(const struct source *s);                  /* bytes */
     bool (*is_eog)(const struct source *s, int32_t id);
 
     /* Any thread, once open has succeeded; borrowed for the source's life. */
@@ -57,7 +57,7 @@ struct source_vtable {
 struct source {
     const struct source_vtable *vtable;
     int32_t n_vocab, ctx_size;
-    const uint8_t *punctuation;      /* [n_vocab] or NULL */
+    const uint8_t *punctuation; /* [n_vocab] or NULL */
 };
 
 /* Starts the thread, which opens `source` (taken, also on failure). */
@@ -68,8 +68,8 @@ struct backend *generator_new(struct source *source, const struct control *initi
 const struct token_list *generator_answer(const struct generator *g);
 const atomic_bool *generator_cancel_flag(const struct generator *g);
 bool generator_is_cancelled(const struct generator *g);
-void generator_wait(struct generator *g);                /* until something changes: look again */
-bool generator_emit(struct generator *g, struct event *e);  /* false: cancelled while it waited */
+void generator_wait(struct generator *g);                  /* until something changes: look again */
+bool generator_emit(struct generator *g, struct event *e); /* false: cancelled while it waited */
 bool generator_emit_start(struct generator *g, int32_t prompt_tokens, int32_t reused_tokens,
                           int32_t ctx_size);
 void generator_emit_loading(struct generator *g, double share);

@@ -8,11 +8,11 @@
 #include "backend/backend.h"
 
 struct knob_state {
-    struct knobs in_force;       /* of the last draw of this answer */
-    double board[KNOB_COUNT];    /* as last seen */
-    bool moved[KNOB_COUNT];      /* a movement stands over it ... */
-    double value[KNOB_COUNT];    /* ... with this value */
-    const struct move *moves;    /* of the request; sorted by n, those before `next` are made */
+    struct knobs in_force;    /* of the last draw of this answer */
+    double board[KNOB_COUNT]; /* as last seen */
+    bool moved[KNOB_COUNT];   /* a movement stands over it ... */
+    double value[KNOB_COUNT]; /* ... with this value */
+    const struct move *moves; /* of the request; sorted by n, those before `next` are made */
     size_t n_moves, next;
 };
 

@@ -238,8 +238,9 @@ static enum eval_result local_begin(struct source *source, struct generator *g,
             r->on_full != CONTEXT_DROP_OLDEST && drop_one_more(r, l->dropped) != 0;
         error_set(err, "the prompt takes %zu tokens, the context has %d: %s", tokens.n,
                   l->source.ctx_size,
-                  could_drop ? "begin anew (/new), or let the oldest turns leave (/set on_full drop)"
-                             : "shorten it, or start with a larger context (-c)");
+                  could_drop
+                      ? "begin anew (/new), or let the oldest turns leave (/set on_full drop)"
+                      : "shorten it, or start with a larger context (-c)");
     } else {
         result = prefill(l, &tokens, true, err);
     }

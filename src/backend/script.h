@@ -15,8 +15,8 @@ enum action_kind { SCRIPT_PROGRESS, SCRIPT_DROPPED, SCRIPT_ERROR, SCRIPT_FULL, S
 
 struct script_action {
     enum action_kind kind;
-    int32_t a, b;                /* progress: done, total; dropped: messages, tokens */
-    char *text;                  /* error */
+    int32_t a, b; /* progress: done, total; dropped: messages, tokens */
+    char *text;   /* error */
 };
 
 struct script_candidate {
@@ -27,15 +27,15 @@ struct script_candidate {
 struct script_draw {
     struct script_candidate *candidates;
     size_t n, cap;
-    struct script_action *actions;   /* before it */
+    struct script_action *actions; /* before it */
     size_t n_actions, cap_actions;
 };
 
 struct script_answer {
-    char *wanted;                /* for prompts that hold this text; NULL: for any */
-    struct script_draw *draws;   /* the last one may have actions only */
+    char *wanted;              /* for prompts that hold this text; NULL: for any */
+    struct script_draw *draws; /* the last one may have actions only */
     size_t n, cap;
-    size_t repeat;               /* after the last draw comes this one again, or SCRIPT_NO_REPEAT */
+    size_t repeat; /* after the last draw comes this one again, or SCRIPT_NO_REPEAT */
 };
 
 struct script_piece {
@@ -46,8 +46,8 @@ struct script_piece {
 struct script {
     char *path, *name;
     int32_t ctx_size;
-    char *error;                 /* the model does not load, and this is why; or NULL */
-    double *loading;             /* shares to report while it loads */
+    char *error;     /* the model does not load, and this is why; or NULL */
+    double *loading; /* shares to report while it loads */
     size_t n_loading, cap_loading;
     struct script_answer *answers;
     size_t n, cap;

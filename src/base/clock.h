@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-int64_t clock_now_ns(void);           /* monotonic, nanoseconds */
-double clock_since_s(int64_t start);  /* seconds since a clock_now_ns value */
+int64_t clock_now_ns(void);          /* monotonic, nanoseconds */
+double clock_since_s(int64_t start); /* seconds since a clock_now_ns value */
 
 #endif

@@ -22,7 +22,6 @@ bool error_set_errno(struct error *err, int errno_value, const char *format, ...
     __attribute__((format(printf, 3, 4)));
 
 /* Puts "prefix: " in front of what `err` holds. Returns false always. */
-bool error_prefix(struct error *err, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+bool error_prefix(struct error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -12,8 +12,11 @@ struct str {
     size_t cap;
 };
 
-#define STR_INIT {NULL, 0, 0}
-#define STR_MAX  ((size_t)1 << 40)
+#define STR_INIT                                                                                   \
+    {                                                                                              \
+        NULL, 0, 0                                                                                 \
+    }
+#define STR_MAX ((size_t)1 << 40)
 
 void str_done(struct str *s);
 void str_clear(struct str *s); /* empties it, keeps the memory */
@@ -23,10 +26,10 @@ void str_add_char(struct str *s, char c);
 void str_add_format(struct str *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void str_add_vformat(struct str *s, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
-void str_truncate(struct str *s, size_t len);             /* no effect when already shorter */
-void str_erase(struct str *s, size_t at, size_t len);     /* closes the gap */
+void str_truncate(struct str *s, size_t len);         /* no effect when already shorter */
+void str_erase(struct str *s, size_t at, size_t len); /* closes the gap */
 void str_insert(struct str *s, size_t at, const char *bytes, size_t len);
-const char *str_text(const struct str *s);                /* "" when nothing was added yet */
-char *str_steal(struct str *s);                           /* gives the memory away; s is empty after */
+const char *str_text(const struct str *s); /* "" when nothing was added yet */
+char *str_steal(struct str *s);            /* gives the memory away; s is empty after */
 
 #endif

@@ -20,7 +20,8 @@ size_t utf8_encode(uint32_t code_point, char out[4]);
 
 bool utf8_is_valid(const char *bytes, size_t len);
 
-/* How many bytes at the end of `bytes` begin a character that more bytes could still complete: 0 - 3. */
+/* How many bytes at the end of `bytes` begin a character that more bytes could still complete: 0
+ * - 3. */
 size_t utf8_unfinished(const char *bytes, size_t len);
 
 /* Appends `bytes` to `out`, every invalid subpart as U+FFFD. Returns whether all was valid. */

@@ -104,8 +104,7 @@ static bool check_desk(struct start *s, const struct model_info *info, struct er
         s->usage = origin == ORIGIN_COMMAND_LINE;
         if (s->usage)
             return error_prefix(err, "--%s", knob_traits[k].option);
-        return error_prefix(err, "%s",
-                            origin == ORIGIN_MODEL ? info->path : origin_name(origin));
+        return error_prefix(err, "%s", origin == ORIGIN_MODEL ? info->path : origin_name(origin));
     }
     return true;
 }

@@ -1,5 +1,5 @@
-/* The engine: a model file, its tokenizer, and sessions that run it. No interface, no threads of the
- * caller's; everything that can go wrong comes back as a struct error.
+/* The engine: a model file, its tokenizer, and sessions that run it. No interface, no threads of
+ * the caller's; everything that can go wrong comes back as a struct error.
  *
  * Life cycle:
  *   model_open      maps and checks the file, reads metadata; milliseconds. Enough for model_info,
@@ -9,11 +9,12 @@
  *   session_eval    runs tokens; session_logits then holds the last position's.
  *   session_free, model_close in the reverse order.
  *
- * A model is read-only after model_load; its sessions are driven by one thread at a time (they share
- * the compute pool). A tokenizer is immutable and may be used by any thread.
+ * A model is read-only after model_load; its sessions are driven by one thread at a time (they
+ * share the compute pool). A tokenizer is immutable and may be used by any thread.
  *
  * Determinism: for one kernel set and build, the logits after the same tokens are bit-identical
- * whatever the thread count, the batch split, the reuse of a prefix, or the lanes that ran beside. */
+ * whatever the thread count, the batch split, the reuse of a prefix, or the lanes that ran beside.
+ */
 #ifndef FADER_ENGINE_ENGINE_H
 #define FADER_ENGINE_ENGINE_H
 
@@ -30,31 +31,32 @@
 struct model;
 
 struct model_info {
-    const char *path;            /* as opened */
-    const char *label;           /* what the desk calls it: "SmolLM2-135M-Instruct" */
-    const char *arch;            /* "llama" */
-    const char *type;            /* of most weights: "Q4_1" */
-    const char *chat_template;   /* the file's own (Jinja text), or NULL */
-    const char *tokenizer;       /* tokenizer.ggml.model: "gpt2" */
-    const char *languages;       /* "en", comma-separated, or "" */
+    const char *path;          /* as opened */
+    const char *label;         /* what the desk calls it: "SmolLM2-135M-Instruct" */
+    const char *arch;          /* "llama" */
+    const char *type;          /* of most weights: "Q4_1" */
+    const char *chat_template; /* the file's own (Jinja text), or NULL */
+    const char *tokenizer;     /* tokenizer.ggml.model: "gpt2" */
+    const char *languages;     /* "en", comma-separated, or "" */
     int32_t n_layer, n_embd, n_head, n_kv_head, head_dim, n_ff, n_vocab;
-    int32_t ctx_train;           /* positions the model was made for */
+    int32_t ctx_train; /* positions the model was made for */
     uint64_t n_params;
-    uint64_t weight_bytes;       /* tensor data in the file */
-    bool has_sampling[8];        /* by enum knob: general.sampling.* present ... */
-    double sampling[8];          /* ... and its value */
+    uint64_t weight_bytes; /* tensor data in the file */
+    bool has_sampling[8];  /* by enum knob: general.sampling.* present ... */
+    double sampling[8];    /* ... and its value */
 };
 
 /* Opens a GGUF v2 or v3 file (the first of a split set opens all). NULL with `err` on anything that
- * is not exactly right: never a crash, a hang or an allocation that the file's size does not bear. */
+ * is not exactly right: never a crash, a hang or an allocation that the file's size does not bear.
+ */
 struct model *model_open(const char *path, struct error *err);
 void model_close(struct model *m); /* NULL is fine */
 const struct model_info *model_get_info(const struct model *m);
 
 struct model_load_options {
-    int threads;                                 /* 0: one per physical core that this process may use */
-    bool no_repack;                              /* run from the map: less memory, slower */
-    void (*progress)(void *ctx, double share);   /* may be NULL; called from the loading thread */
+    int threads;    /* 0: one per physical core that this process may use */
+    bool no_repack; /* run from the map: less memory, slower */
+    void (*progress)(void *ctx, double share); /* may be NULL; called from the loading thread */
     void *progress_ctx;
 };
 
@@ -74,35 +76,38 @@ const char *engine_kernels(void);
 struct tokenizer;
 
 /* A piece of input. Only SPAN_MARKUP is searched for special tokens (<|im_end|>, ...): it is
- * the template's own text. SPAN_TEXT is what a user or a model wrote. SPAN_TOKENS is ids as they are. */
+ * the template's own text. SPAN_TEXT is what a user or a model wrote. SPAN_TOKENS is ids as they
+ * are. */
 enum span_kind { SPAN_TEXT, SPAN_MARKUP, SPAN_TOKENS };
 struct span {
     enum span_kind kind;
-    const char *text;            /* not NUL-terminated; borrowed */
+    const char *text; /* not NUL-terminated; borrowed */
     size_t len;
-    const int32_t *tokens;       /* borrowed */
+    const int32_t *tokens; /* borrowed */
     size_t n_tokens;
 };
 
 struct token_list {
-    int32_t *ids;                /* owned; token_list_done frees */
+    int32_t *ids; /* owned; token_list_done frees */
     size_t n, cap;
 };
 void token_list_add(struct token_list *list, int32_t id);
 void token_list_done(struct token_list *list);
 
-/* Builds the tokenizer of `m`; belongs to the model, built once, NULL with `err` when fader lacks that
- * kind ("tokenizer 'llama' (SentencePiece) is not supported yet"). */
+/* Builds the tokenizer of `m`; belongs to the model, built once, NULL with `err` when fader lacks
+ * that kind ("tokenizer 'llama' (SentencePiece) is not supported yet"). */
 const struct tokenizer *model_tokenizer(struct model *m, struct error *err);
 
-enum tokenize_flags { TOKENIZE_BOS = 1 }; /* put BOS in front where the file asks for it, never twice */
+enum tokenize_flags {
+    TOKENIZE_BOS = 1
+}; /* put BOS in front where the file asks for it, never twice */
 
-/* Appends the ids of `spans` to `out`. Text and markup side by side are tokenized as one text (a word
- * may cross from one to the other, as when the model was trained); control tokens are found only where
- * all of them is markup. Tokens that the file calls user-defined are words of the vocabulary and are
- * found in text too. Invalid UTF-8 is encoded byte by byte; decoding gives every input back, but for
- * bytes that the vocabulary has no token for: those of a character are left out, any other becomes
- * U+FFFD. Any thread. */
+/* Appends the ids of `spans` to `out`. Text and markup side by side are tokenized as one text (a
+ * word may cross from one to the other, as when the model was trained); control tokens are found
+ * only where all of them is markup. Tokens that the file calls user-defined are words of the
+ * vocabulary and are found in text too. Invalid UTF-8 is encoded byte by byte; decoding gives every
+ * input back, but for bytes that the vocabulary has no token for: those of a character are left
+ * out, any other becomes U+FFFD. Any thread. */
 void tokenizer_encode(const struct tokenizer *t, const struct span *spans, size_t n_spans,
                       unsigned flags, struct token_list *out);
 
@@ -110,12 +115,13 @@ void tokenizer_encode(const struct tokenizer *t, const struct span *spans, size_
  * range; control tokens give their own text. Borrowed from the tokenizer; not NUL-terminated. */
 const char *tokenizer_piece(const struct tokenizer *t, int32_t id, size_t *len);
 
-bool tokenizer_is_eog(const struct tokenizer *t, int32_t id);      /* ends a generation */
-bool tokenizer_is_control(const struct tokenizer *t, int32_t id);  /* control or unknown: not text */
-const uint8_t *tokenizer_punctuation(const struct tokenizer *t);   /* [n_vocab], sampling-spec 3.1 */
-int32_t tokenizer_bos(const struct tokenizer *t);                  /* -1: none */
+bool tokenizer_is_eog(const struct tokenizer *t, int32_t id);     /* ends a generation */
+bool tokenizer_is_control(const struct tokenizer *t, int32_t id); /* control or unknown: not text */
+const uint8_t *tokenizer_punctuation(const struct tokenizer *t);  /* [n_vocab], sampling-spec 3.1 */
+int32_t tokenizer_bos(const struct tokenizer *t);                 /* -1: none */
 int32_t tokenizer_eos(const struct tokenizer *t);
-int32_t tokenizer_find(const struct tokenizer *t, const char *text); /* id of exactly this token, or -1 */
+int32_t tokenizer_find(const struct tokenizer *t,
+                       const char *text); /* id of exactly this token, or -1 */
 
 /* Streams token bytes as whole characters: bytes of an unfinished one wait. */
 struct detokenizer {
@@ -136,8 +142,8 @@ struct session;
 enum cache_type { CACHE_F16, CACHE_Q8_0 };
 
 struct session_options {
-    int32_t ctx_size;            /* 0: the model's own, at most SESSION_CTX_DEFAULT_MAX */
-    int32_t batch_size;          /* 0: 512: prompt tokens a batch */
+    int32_t ctx_size;   /* 0: the model's own, at most SESSION_CTX_DEFAULT_MAX */
+    int32_t batch_size; /* 0: 512: prompt tokens a batch */
     enum cache_type cache_type;
 };
 enum { SESSION_CTX_DEFAULT_MAX = 8192, SESSION_BATCH_DEFAULT = 512 };
@@ -146,20 +152,22 @@ struct session *session_new(struct model *m, const struct session_options *optio
                             struct error *err);
 void session_free(struct session *s);
 
-/* A copy that shares every KV block until one of them writes it. NULL with `err` when memory lacks. */
+/* A copy that shares every KV block until one of them writes it. NULL with `err` when memory lacks.
+ */
 struct session *session_fork(const struct session *s, struct error *err);
 
 int32_t session_ctx_size(const struct session *s);
-int32_t session_length(const struct session *s);              /* tokens in the cache */
-const int32_t *session_tokens(const struct session *s);       /* [length] */
-void session_truncate(struct session *s, int32_t length);     /* forgets the rest; logits become void */
+int32_t session_length(const struct session *s);          /* tokens in the cache */
+const int32_t *session_tokens(const struct session *s);   /* [length] */
+void session_truncate(struct session *s, int32_t length); /* forgets the rest; logits become void */
 
-/* Truncates to the longest prefix shared with `ids`, leaving at least one of them to run; returns it. */
+/* Truncates to the longest prefix shared with `ids`, leaving at least one of them to run; returns
+ * it. */
 int32_t session_reuse(struct session *s, const int32_t *ids, size_t n);
 
 struct eval_hooks {
-    const atomic_bool *cancel;                                /* may be NULL; polled inside batches */
-    void (*progress)(void *ctx, size_t done, size_t total);   /* after every batch; may be NULL */
+    const atomic_bool *cancel;                              /* may be NULL; polled inside batches */
+    void (*progress)(void *ctx, size_t done, size_t total); /* after every batch; may be NULL */
     /* With it, logits of every position [n_vocab] are handed out in order; may be NULL. The first
      * call is for position session_length at the call. Valid during the call only. */
     void (*logits)(void *ctx, size_t index, const float *logits);
@@ -168,9 +176,9 @@ struct eval_hooks {
 
 enum eval_result { EVAL_OK, EVAL_CANCELLED, EVAL_FULL, EVAL_FAILED };
 
-/* Runs `n` > 0 tokens after those in the cache. EVAL_CANCELLED: the batches that were finished stay,
- * the one under way is rolled back. EVAL_FULL: they do not fit; nothing ran. EVAL_FAILED: `err`
- * (memory, or the model file was cut short under the map). */
+/* Runs `n` > 0 tokens after those in the cache. EVAL_CANCELLED: the batches that were finished
+ * stay, the one under way is rolled back. EVAL_FULL: they do not fit; nothing ran. EVAL_FAILED:
+ * `err` (memory, or the model file was cut short under the map). */
 enum eval_result session_eval(struct session *s, const int32_t *ids, size_t n,
                               const struct eval_hooks *hooks, struct error *err);
 
@@ -178,18 +186,18 @@ enum eval_result session_eval(struct session *s, const int32_t *ids, size_t n,
 enum eval_result session_eval_lanes(struct session **sessions, const int32_t *ids, int n,
                                     struct error *err);
 
-const float *session_logits(const struct session *s);         /* [n_vocab] after the last token, or NULL */
+const float *session_logits(const struct session *s); /* [n_vocab] after the last token, or NULL */
 
 /* ---- ledger --------------------------------------------------------------------------------- */
 
 struct ledger {
     int32_t layers, heads, kv_heads, head_dim, ctx;
-    double bytes_per_element;    /* f16 2; q8_0 34/32 */
+    double bytes_per_element; /* f16 2; q8_0 34/32 */
     uint64_t bytes_per_token, total_bytes, mha_total_bytes;
 };
 struct ledger ledger_compute(int32_t layers, int32_t heads, int32_t kv_heads, int32_t head_dim,
                              int32_t ctx, enum cache_type type);
 struct ledger model_ledger(const struct model *m, int32_t ctx, enum cache_type type);
-uint64_t session_kv_used(const struct session *s);            /* bytes of blocks held, shared ones whole */
+uint64_t session_kv_used(const struct session *s); /* bytes of blocks held, shared ones whole */
 
 #endif

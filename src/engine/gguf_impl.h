@@ -4,8 +4,8 @@
 
 #include "engine/gguf.h"
 
-/* The part of the header that is still to be read. Each gguf_take_* moves it on, or returns false and
- * leaves it where it is when the bytes do not reach. */
+/* The part of the header that is still to be read. Each gguf_take_* moves it on, or returns false
+ * and leaves it where it is when the bytes do not reach. */
 struct gguf_reader {
     const uint8_t *at, *end;
 };
@@ -16,13 +16,13 @@ bool gguf_take_string(struct gguf_reader *r, struct gguf_string *value);
 
 struct gguf_pair {
     struct gguf_string key;
-    enum gguf_type type;         /* GGUF_ARRAY: `value` is what gguf_read_array gives */
-    struct gguf_array value;     /* a scalar is an array of one */
+    enum gguf_type type;     /* GGUF_ARRAY: `value` is what gguf_read_array gives */
+    struct gguf_array value; /* a scalar is an array of one */
 };
 
 /* Keys and values of one file, sorted by key. */
 struct gguf_table {
-    struct gguf_pair *pairs;     /* owned */
+    struct gguf_pair *pairs; /* owned */
     size_t n;
 };
 

@@ -25,9 +25,9 @@ struct entry {
 /* Scratch for arrays of up to n values; n a multiple of ORDER_BLOCK. */
 struct order {
     size_t n;
-    float *maxima;          /* [n / ORDER_BLOCK] */
-    struct entry *entries;  /* [n] */
-    double *mass;           /* one histogram, in several copies */
+    float *maxima;         /* [n / ORDER_BLOCK] */
+    struct entry *entries; /* [n] */
+    double *mass;          /* one histogram, in several copies */
 };
 
 void order_init(struct order *o, size_t n);

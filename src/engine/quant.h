@@ -1,9 +1,9 @@
 /* Weight types: one table of what every GGUF tensor type is. A type that fader cannot compute with
  * is in it too, so that it can be refused by its name.
  *
- * A row of `n` elements is n / block_elements blocks of block_bytes, end to end. Layouts are those of
- * the GGUF format (little-endian, as the hosts that fader runs on); in the 4-bit types the low nibbles
- * hold the first half of a block and the high ones the second. */
+ * A row of `n` elements is n / block_elements blocks of block_bytes, end to end. Layouts are those
+ * of the GGUF format (little-endian, as the hosts that fader runs on); in the 4-bit types the low
+ * nibbles hold the first half of a block and the high ones the second. */
 #ifndef FADER_ENGINE_QUANT_H
 #define FADER_ENGINE_QUANT_H
 
@@ -12,36 +12,36 @@
 #include <stdint.h>
 #include <string.h>
 
-enum quant_type {                /* ids as GGUF files have them */
-    QUANT_F32 = 0,
-    QUANT_F16 = 1,
-    QUANT_Q4_0 = 2,
-    QUANT_Q4_1 = 3,
-    QUANT_Q8_0 = 8,
-    QUANT_BF16 = 30
+enum quant_type { /* ids as GGUF files have them */
+                  QUANT_F32 = 0,
+                  QUANT_F16 = 1,
+                  QUANT_Q4_0 = 2,
+                  QUANT_Q4_1 = 3,
+                  QUANT_Q8_0 = 8,
+                  QUANT_BF16 = 30
 };
 
-enum { QUANT_BLOCK = 32 };       /* elements in a block of Q8_0, Q4_0 and Q4_1 */
+enum { QUANT_BLOCK = 32 }; /* elements in a block of Q8_0, Q4_0 and Q4_1 */
 
-struct block_q8_0 {              /* d * q */
-    uint16_t d;                  /* f16 */
+struct block_q8_0 { /* d * q */
+    uint16_t d;     /* f16 */
     int8_t q[QUANT_BLOCK];
 };
-struct block_q4_0 {              /* d * (q - 8) */
+struct block_q4_0 { /* d * (q - 8) */
     uint16_t d;
     uint8_t q[QUANT_BLOCK / 2];
 };
-struct block_q4_1 {              /* d * q + m */
+struct block_q4_1 { /* d * q + m */
     uint16_t d, m;
     uint8_t q[QUANT_BLOCK / 2];
 };
 
 struct quant_traits {
     uint32_t id;
-    const char *name;            /* "Q4_1" */
+    const char *name; /* "Q4_1" */
     uint32_t block_elements;
     uint32_t block_bytes;
-    bool supported;              /* fader computes with it */
+    bool supported; /* fader computes with it */
     /* The exact values, n a multiple of block_elements; the scalar truth. NULL where not supported.
      * `src` needs no alignment. */
     void (*dequantize_row)(const void *src, float *dst, size_t n);

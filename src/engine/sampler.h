@@ -40,22 +40,22 @@ enum exempt_mode { EXEMPT_PUNCTUATION, EXEMPT_NONE, EXEMPT_LIST };
 enum { EXEMPT_LIST_MAX = 64 };
 
 struct knobs {
-    double value[KNOB_COUNT];    /* top_k and repeat_last_n hold whole numbers; top_k 0 = off */
-    uint8_t order[STAGE_COUNT];  /* a permutation of enum stage */
-    uint8_t exempt_mode;         /* enum exempt_mode: who escapes the repetition penalty */
-    uint8_t n_exempt;            /* with EXEMPT_LIST */
+    double value[KNOB_COUNT];   /* top_k and repeat_last_n hold whole numbers; top_k 0 = off */
+    uint8_t order[STAGE_COUNT]; /* a permutation of enum stage */
+    uint8_t exempt_mode;        /* enum exempt_mode: who escapes the repetition penalty */
+    uint8_t n_exempt;           /* with EXEMPT_LIST */
     int32_t exempt[EXEMPT_LIST_MAX];
 };
 
 struct knob_trait {
-    const char *name;    /* the preset key: "temperature" */
-    const char *label;   /* on the desk: "temp" */
-    const char *option;  /* on the command line, without dashes: "temp" */
-    double min, max;     /* what is accepted; max of top_k is the vocabulary where one is known */
-    double neutral;      /* the value at which the stage does nothing; for temperature 1 */
-    double initial;      /* sampling-spec 3: 1.1, 0.8, 50, 0.9, 0, -1 */
-    bool whole;          /* only whole numbers */
-    int decimals;        /* how it is written on the desk */
+    const char *name;   /* the preset key: "temperature" */
+    const char *label;  /* on the desk: "temp" */
+    const char *option; /* on the command line, without dashes: "temp" */
+    double min, max;    /* what is accepted; max of top_k is the vocabulary where one is known */
+    double neutral;     /* the value at which the stage does nothing; for temperature 1 */
+    double initial;     /* sampling-spec 3: 1.1, 0.8, 50, 0.9, 0, -1 */
+    bool whole;         /* only whole numbers */
+    int decimals;       /* how it is written on the desk */
 };
 extern const struct knob_trait knob_traits[KNOB_COUNT];
 
@@ -79,35 +79,35 @@ void knob_format(enum knob knob, double value, char out[32]);
 const char *stage_name(enum stage stage);
 
 struct sampler_input {
-    const float *logits;         /* [n_vocab], raw; not changed; NaN counts as -infinity */
-    const int32_t *context;      /* every token the model was given, answer so far included */
+    const float *logits;    /* [n_vocab], raw; not changed; NaN counts as -infinity */
+    const int32_t *context; /* every token the model was given, answer so far included */
     size_t n_context;
-    const uint8_t *punctuation;  /* [n_vocab], 1: exempt under EXEMPT_PUNCTUATION; NULL: none */
+    const uint8_t *punctuation; /* [n_vocab], 1: exempt under EXEMPT_PUNCTUATION; NULL: none */
     const struct knobs *knobs;
-    bool want_stats;             /* cut_share and entropy of every stage: a pass each */
+    bool want_stats; /* cut_share and entropy of every stage: a pass each */
 };
 
 struct sampler_stage {
     enum stage stage;
-    int32_t kept;        /* tokens left after it */
-    int32_t changed;     /* penalty: ids penalised; others: tokens cut here */
-    double cut_share;    /* of the probability that reached it, 0 - 1; NaN without want_stats */
-    double entropy;      /* bits of softmax over what is left; NaN too, but in the last stage */
-    bool skipped;        /* neutral, or below greedy */
+    int32_t kept;     /* tokens left after it */
+    int32_t changed;  /* penalty: ids penalised; others: tokens cut here */
+    double cut_share; /* of the probability that reached it, 0 - 1; NaN without want_stats */
+    double entropy;   /* bits of softmax over what is left; NaN too, but in the last stage */
+    bool skipped;     /* neutral, or below greedy */
 };
 
 struct sampler_draw {
     int32_t id;
-    double p;            /* after the whole chain */
-    double logprob;      /* natural log of the raw softmax */
-    int32_t rank;        /* number of strictly larger raw logits */
+    double p;       /* after the whole chain */
+    double logprob; /* natural log of the raw softmax */
+    int32_t rank;   /* number of strictly larger raw logits */
 };
 
 struct sampler_candidate {
     int32_t id;
-    int32_t cut_by;      /* enum stage, or -1: still in */
-    double model;        /* raw softmax */
-    double now;          /* after the chain; 0 when cut */
+    int32_t cut_by; /* enum stage, or -1: still in */
+    double model;   /* raw softmax */
+    double now;     /* after the chain; 0 when cut */
 };
 
 struct sampler *sampler_new(int32_t n_vocab);

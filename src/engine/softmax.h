@@ -5,11 +5,11 @@
 
 #include <stddef.h>
 
-enum { SOFTMAX_LANES = 16 };   /* lengths are padded to a multiple of it, with -infinity */
+enum { SOFTMAX_LANES = 16 }; /* lengths are padded to a multiple of it, with -infinity */
 
 struct softmax_sum {
-    double sum;                /* of w */
-    double entropy;            /* of w / sum, in nats */
+    double sum;     /* of w */
+    double entropy; /* of w / sum, in nats */
 };
 
 /* w[i] = exp((value[i] - top) / temperature) for n (a multiple of SOFTMAX_LANES) values, none above

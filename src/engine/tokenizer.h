@@ -5,8 +5,8 @@
 #include "engine/engine.h"
 #include "engine/gguf.h"
 
-/* Builds the tokenizer that the file describes; it has n_vocab tokens. NULL with `err`. Copies what it
- * needs: it may outlive the file. */
+/* Builds the tokenizer that the file describes; it has n_vocab tokens. NULL with `err`. Copies what
+ * it needs: it may outlive the file. */
 struct tokenizer *tokenizer_new(const struct gguf *g, int32_t n_vocab, struct error *err);
 void tokenizer_free(struct tokenizer *t); /* NULL is fine */
 

@@ -23,7 +23,7 @@
 
 #define GPT2                                                                                       \
     "'s|'t|'re|'ve|'m|'ll|'d| ?" LETTERS "+| ?" NUMBERS "+| ?[^" SPACE LETTERS NUMBERS "]+"        \
-                                                                                       "|" SPACES
+    "|" SPACES
 
 /* Llama 3 and Qwen 2 differ in how many digits make a word. */
 #define CL100K(digits)                                                                             \

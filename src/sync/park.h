@@ -12,8 +12,8 @@
 
 struct park {
     pthread_mutex_t mutex;
-    pthread_cond_t cond;         /* on the monotonic clock */
-    unsigned posts;              /* under the mutex */
+    pthread_cond_t cond; /* on the monotonic clock */
+    unsigned posts;      /* under the mutex */
 };
 
 void park_init(struct park *p);

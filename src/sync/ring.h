@@ -15,8 +15,8 @@ struct ring;
 enum { RING_MIN = 64 };
 
 struct ring *ring_new(size_t capacity);
-void ring_free(struct ring *r);                        /* both threads must have left */
-size_t ring_max_record(const struct ring *r);          /* bytes */
+void ring_free(struct ring *r);               /* both threads must have left */
+size_t ring_max_record(const struct ring *r); /* bytes */
 
 /* Producer. Writes one record in pieces (header, then body): n_parts buffers end to end. Blocks
  * while full. False only when interrupted while it waited, then nothing was written. */
@@ -29,10 +29,10 @@ bool ring_write(struct ring *r, const struct ring_part *parts, size_t n_parts);
 /* Consumer. Copies the oldest record into `out` (ring_max_record bytes) and frees its room. Returns
  * its length, or -1 when the ring is empty. */
 ptrdiff_t ring_read(struct ring *r, void *out);
-bool ring_is_empty(struct ring *r);                    /* consumer only */
+bool ring_is_empty(struct ring *r); /* consumer only */
 
 /* Any thread: makes a producer that waits, or will wait, give up, until ring_resume. */
 void ring_interrupt(struct ring *r);
-void ring_resume(struct ring *r);                      /* producer, between answers */
+void ring_resume(struct ring *r); /* producer, between answers */
 
 #endif

@@ -11,8 +11,8 @@
 
 struct slot;
 
-struct slot *slot_new(size_t size);              /* bytes of what is handed over */
-void slot_free(struct slot *s);                  /* must be empty, or hold nothing that owns */
+struct slot *slot_new(size_t size); /* bytes of what is handed over */
+void slot_free(struct slot *s);     /* must be empty, or hold nothing that owns */
 
 bool slot_put(struct slot *s, const void *item); /* false when it is not empty */
 bool slot_take(struct slot *s, void *item);      /* false when it is empty */

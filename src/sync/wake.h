@@ -11,14 +11,14 @@
 #include "base/error.h"
 
 struct wake {
-    int read_fd, write_fd;       /* non-blocking, close-on-exec */
+    int read_fd, write_fd; /* non-blocking, close-on-exec */
     atomic_bool armed;
 };
 
 bool wake_init(struct wake *w, struct error *err);
 void wake_done(struct wake *w);
-void wake_arm(struct wake *w);       /* sleeper, before its last look */
-void wake_disarm(struct wake *w);    /* sleeper, after poll: empties the pipe */
-void wake_signal(struct wake *w);    /* any thread; async-signal-safe */
+void wake_arm(struct wake *w);    /* sleeper, before its last look */
+void wake_disarm(struct wake *w); /* sleeper, after poll: empties the pipe */
+void wake_signal(struct wake *w); /* any thread; async-signal-safe */
 
 #endif

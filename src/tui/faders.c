@@ -232,8 +232,8 @@ void faders_draw_seed(struct canvas *c, struct rect area, const struct app *app)
 }
 
 /* The strip in its forms, the most generous first: with the preset's name, with "temp 1.60" or
- * "T1.60", with so many columns between them, with how many words are left ("→ 39 words", "→ 39") or
- * without. The last one packs: "T1.6K50P.9M-". */
+ * "T1.60", with so many columns between them, with how many words are left ("→ 39 words", "→ 39")
+ * or without. The last one packs: "T1.6K50P.9M-". */
 enum strip_left { LEFT_NONE, LEFT_NUMBER, LEFT_WORDS };
 struct strip_form {
     bool preset, labels;
@@ -242,9 +242,9 @@ struct strip_form {
     bool packed;
 };
 static const struct strip_form strip_forms[] = {
-    {true, true, 2, LEFT_WORDS, false},  {false, true, 2, LEFT_WORDS, false},
+    {true, true, 2, LEFT_WORDS, false},   {false, true, 2, LEFT_WORDS, false},
     {false, true, 1, LEFT_NUMBER, false}, {false, false, 1, LEFT_WORDS, false},
-    {false, false, 1, LEFT_NONE, false}, {false, false, 0, LEFT_NONE, true},
+    {false, false, 1, LEFT_NONE, false},  {false, false, 0, LEFT_NONE, true},
 };
 
 /* "0.90" is ".90" here, and ".9" where every column counts. */

@@ -83,8 +83,8 @@ static size_t draw_facts(const struct answer_token *token, int form, char *out, 
     return (size_t)snprintf(out, size, "p %.1f %%", p);
 }
 
-/* What is known of the token under the cursor, in one line where that can be: it changes at every step of
- * the cursor, and must not cover the text then. */
+/* What is known of the token under the cursor, in one line where that can be: it changes at every
+ * step of the cursor, and must not cover the text then. */
 static bool token_facts(struct tui *t, char *out, size_t size)
 {
     /* all; without the logarithm; without the faders too; the share alone */
