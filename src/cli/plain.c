@@ -78,17 +78,19 @@ static void print_answer(void)
     print_rest();
 }
 
-/* A conversation that was reopened: how it ended. */
+/* A conversation that was reopened: how it ended, once. */
 static void recapitulate(void)
 {
     const struct conversation *c = p.app->conversation;
     size_t n = conversation_depth(c), from = n > RECAP_TURNS ? n - RECAP_TURNS : 0;
 
+    if (c == p.conversation)
+        return;
     p.conversation = c;
     if (n == 0)
         return;
     if (from > 0)
-        fprintf(p.notes, "* %zu earlier turns\n", from);
+        fprintf(p.notes, from == 1 ? "* 1 earlier turn\n" : "* %zu earlier turns\n", from);
     for (size_t i = from; i < n; i++) {
         const struct turn *t = conversation_at(c, i);
         if (t->role == ROLE_USER)
@@ -328,8 +330,7 @@ static void input_ready(void *view)
 void plain_changed(void *view, unsigned what)
 {
     (void)view;
-    if (p.app->conversation != p.conversation)
-        recapitulate();
+    recapitulate();
     if (what & CHANGE_TRANSCRIPT)
         print_answer();
     if (what & CHANGE_STATUS)
