@@ -55,7 +55,7 @@ const struct binding bindings[] = {
     {FOCUS_INPUT, KEYS_HOME, ACTION_SCROLL_HOME}, /* on an empty line; else readline's */
     {FOCUS_INPUT, KEYS_END, ACTION_SCROLL_END},
     {FOCUS_INPUT, CTRL('D'), ACTION_QUIT}, /* likewise */
-    {FOCUS_INPUT, ESCAPE, ACTION_STOP},    /* while an answer runs; else readline's */
+    {FOCUS_INPUT, ESCAPE, ACTION_STOP},    /* in an answer, on an empty line; else readline's */
 
     {FOCUS_FADERS, KEYS_UP, ACTION_FADER_UP},
     {FOCUS_FADERS, KEYS_DOWN, ACTION_FADER_DOWN},
