@@ -24,8 +24,9 @@ struct task_range {
 struct worker {
     _Alignas(CACHE_LINE) struct pool *pool;
     int index;
-    unsigned seen; /* generation that this worker has passed */
-    unsigned spin; /* its present bound */
+    unsigned seen;    /* generation that this worker has passed */
+    unsigned spin;    /* its present bound */
+    size_t next, end; /* tasks that it has claimed and not yet been given */
     pthread_t thread;
 };
 
@@ -126,6 +127,7 @@ bool worker_phase(struct worker *w, size_t n_tasks)
         barrier_wait(w);
     }
     w->seen++;
+    w->next = w->end = 0;
     return !p->stopped;
 }
 
@@ -137,23 +139,32 @@ static bool cancelled(struct pool *p)
     return true;
 }
 
+/* Claims the next tasks of a range: half of what is left, for an atomic exchange stops the stream
+ * of loads that a task lives on. */
+static bool claim(struct worker *w, struct task_range *r)
+{
+    /* A plain look first: an exhausted range costs its owner no cache line. */
+    size_t next = atomic_load_explicit(&r->next, memory_order_relaxed);
+    if (next >= r->end)
+        return false;
+    size_t n = (r->end - next + 1) / 2;
+    w->next = atomic_fetch_add_explicit(&r->next, n, memory_order_relaxed);
+    w->end = w->next + n < r->end ? w->next + n : r->end;
+    return w->next < w->end;
+}
+
 bool worker_next(struct worker *w, size_t *task)
 {
     struct pool *p = w->pool;
+    bool found = w->next < w->end;
 
     if (cancelled(p))
         return false;
-    for (int i = 0; i < p->n; i++) {
-        int victim = w->index + i < p->n ? w->index + i : w->index + i - p->n;
-        struct task_range *r = &p->range[victim];
-        /* A plain look first: an exhausted range costs its owner no cache line. */
-        if (atomic_load_explicit(&r->next, memory_order_relaxed) >= r->end)
-            continue;
-        *task = atomic_fetch_add_explicit(&r->next, 1, memory_order_relaxed);
-        if (*task < r->end)
-            return true;
-    }
-    return false;
+    for (int i = 0; i < p->n && !found; i++)
+        found = claim(w, &p->range[(w->index + i) % p->n]);
+    if (found)
+        *task = w->next++;
+    return found;
 }
 
 /* ---- jobs ----------------------------------------------------------------------------------- */

@@ -7,9 +7,10 @@
  *     worker_phase(w, n_tasks);              // every worker, with the same number
  *     while (worker_next(w, &task)) ...      // each task goes to exactly one worker
  *
- * A worker first takes the tasks of its own range, then those that slower workers have not begun,
- * so a core that another process steals delays a phase by one task at most. What a task computes
- * may not depend on who runs it.
+ * A worker first takes the tasks of its own range, then those that slower workers have not claimed:
+ * half of what is left each time, so all end within a task of each other, and a core that another
+ * process steals holds back half of its range at most. What a task computes may not depend on who
+ * runs it.
  *
  * Barriers spin for a bounded, self-adjusting time and then sleep; between jobs the threads sleep,
  * an idle pool uses no CPU. All asynchronous signals are blocked in the threads.
