@@ -614,6 +614,33 @@ static void fill_ring(struct rig *d)
 }
 
 /* All that was counted is there, however full the ring was when the cancel came. */
+/* A stop in mid-word: when the end was said, the candidates of the next word come all the same. */
+static void test_next_word_after_a_stop(void **state)
+{
+    struct rig d;
+    (void)state;
+
+    rig_open_script(&d, "{\"draw\":[[\"a\",1]]}\n{\"draw\":[[\" b\",1]]}\n"
+                        "{\"hang\":true}\n{\"draw\":[[\" c\",1]]}\n");
+    d.control.candidates = 3;
+    rig_publish(&d);
+    rig_ask(&d, "x");
+    rig_await(&d, EVENT_TOKEN);
+    rig_await(&d, EVENT_TOKEN);
+    backend_cancel(d.b);
+    rig_expect_end(&d, END_STOPPED);
+    const struct view *view = &rig_await(&d, EVENT_VIEW)->u.view;
+    assert_int_equal(view->n, 2);
+    assert_false(view->drawn);
+    assert_int_equal(view->n_candidates, 1);
+    assert_int_equal(view->candidates[0].c.id, 3);
+    rig_ask(&d, "x"); /* and the next answer is none the worse */
+    rig_await(&d, EVENT_TOKEN);
+    backend_cancel(d.b);
+    rig_expect_end(&d, END_STOPPED);
+    rig_close(&d);
+}
+
 static void test_cancel_while_full(void **state)
 {
     struct rig d;
@@ -701,6 +728,7 @@ int main(void)
         cmocka_unit_test(test_pace_holds_back),
         cmocka_unit_test(test_pace_changes_at_once),
         cmocka_unit_test(test_cancel_everywhere),
+        cmocka_unit_test(test_next_word_after_a_stop),
         cmocka_unit_test(test_cancel_while_full),
         cmocka_unit_test(test_cancel_while_loading),
         cmocka_unit_test(test_close_everywhere),

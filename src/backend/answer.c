@@ -255,16 +255,33 @@ static bool goes_on(struct generator *g, enum eval_result result, const struct e
     return false;
 }
 
+/* A stop came while the last word ran, so that neither the logits it was drawn from nor those after
+ * it are in hand, and the desk shows an older draw. The end is said at once; then the word is run
+ * again, for the candidates of the next one. `cancel` is cleared first: what sets it from here on
+ * is a close, or the next answer's. */
+static void stop_in_mid_word(struct generator *g, int32_t id)
+{
+    struct error ignored;
+
+    atomic_store(&g->cancel, false);
+    emit_end(g, END_STOPPED);
+    if (g->control.candidates <= 0 || atomic_load(&g->closing))
+        return;
+    g->in_hand = g->source->vtable->advance(g->source, g, id, &ignored) == EVAL_OK;
+    g->n = (int32_t)g->answer.n;
+    generator_read_board(g);
+    generator_show(g, false);
+}
+
 /* Draws until there is a reason to end. */
 static void decode(struct generator *g)
 {
     const struct source_vtable *v = g->source->vtable;
     enum eval_result result = EVAL_OK;
     struct error err = {""};
+    int32_t id;
 
     do {
-        int32_t id;
-
         if (is_long_enough(g)) {
             emit_end(g, END_MAX_TOKENS);
             return;
@@ -287,9 +304,15 @@ static void decode(struct generator *g)
         if (is_long_enough(g))
             continue; /* nobody asks for the logits after it */
         result = v->advance(g->source, g, id, &err);
-        if (result == EVAL_FULL)
-            result = v->make_room(g->source, g, &g->request, &err);
         g->in_hand = v->logits(g->source) != NULL;
+        if (result == EVAL_CANCELLED) {
+            stop_in_mid_word(g, id);
+            return;
+        }
+        if (result == EVAL_FULL) {
+            result = v->make_room(g->source, g, &g->request, &err);
+            g->in_hand = v->logits(g->source) != NULL;
+        }
     } while (goes_on(g, result, &err));
 }
 

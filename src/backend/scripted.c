@@ -23,11 +23,12 @@
  *   {"answer":{}}                     here begins another answer
  *   {"answer":{"for":"poem"}}         the same, for prompts whose last message holds "poem"
  *   {"draw":[["Rain",3.0],[" falls",2.5],[{"hex":"e4bd"},1],[null,0]]}
- *                                     one draw: pieces and their logits; null is the end token, hex
- * is for bytes that are no text (a part of a character). Any other token has -inf
+ *                                     one draw: pieces and their logits; null is the end token,
+ *                                     hex is for bytes that are no text (a part of a character);
+ *                                     any other token has -inf
  *   {"text":"Rain falls today."}      draws without a choice, one a word
- *   {"repeat":0}                      after the last draw comes draw 0 of this answer again, for
- * ever
+ *   {"repeat":0}                      after the last draw comes draw 0 of this answer again, and
+ *                                     so on for ever
  *
  * and, in front of the draw that follows:
  *
@@ -52,6 +53,7 @@ struct scripted {
     float *logits;
     bool has_logits;
     size_t context; /* tokens of the answer that the logits follow */
+    size_t acted;   /* draws of the answer whose actions were done */
     const struct generator *generator;
     const struct script_answer *answer;
     size_t next; /* the answer that the next request takes */
@@ -181,7 +183,9 @@ static enum eval_result prepare(struct scripted *s, struct generator *g, struct 
     enum eval_result result = EVAL_OK;
 
     /* What stands before a draw is done once, not at every repetition. */
-    for (size_t i = 0; d != NULL && n < s->answer->n && i < d->n_actions; i++) {
+    const bool acts = d != NULL && n < s->answer->n && n >= s->acted;
+    s->acted = n + 1 > s->acted ? n + 1 : s->acted;
+    for (size_t i = 0; acts && i < d->n_actions; i++) {
         if ((result = run_action(g, &d->actions[i], err)) != EVAL_OK)
             return result;
     }
@@ -223,6 +227,7 @@ static enum eval_result scripted_begin(struct source *source, struct generator *
     s->answer = choose_answer(s, r);
     s->prompt_tokens = count_prompt(r);
     s->context = generator_answer(g)->n;
+    s->acted = 0;
     if (scripted_ctx_used(source) > s->script->ctx_size && drop_half(s, g, r) == EVAL_CANCELLED)
         return EVAL_CANCELLED;
     if (scripted_ctx_used(source) > s->script->ctx_size) {
