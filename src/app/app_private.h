@@ -4,6 +4,7 @@
 
 #include "app/app.h"
 
+/* Tells the view; `what` is of enum app_change. */
 void app_changed(struct app *app, unsigned what);
 
 /* Publishes the desk and the control as a new version. */
@@ -17,6 +18,7 @@ void app_use_preset_numbers(struct app *app, const struct preset *p);
 
 /* ---- answers.c ------------------------------------------------------------------------------ */
 
+/* Adds a message of the user's (a version of the one that is edited) and asks for its answer. */
 void app_send(struct app *app, const char *text);
 /* Leaves the answer under way: it ends as stopped, and what its request still says is ignored. */
 void app_leave_answer(struct app *app);
@@ -40,6 +42,7 @@ void app_note_language(struct app *app, const char *text);
 /* ---- record.c: the transcript -------------------------------------------------------------- */
 
 void app_open_transcript(struct app *app); /* a new one, unless nothing is saved */
+/* Puts down what the answer begins with: model, system prompt, preset, the turn. Once an answer. */
 void app_record_opening(struct app *app, const struct turn *answer);
 /* Writes what waits, says once that it could not, and tries again later. */
 void app_save(struct app *app, int64_t now_ns);

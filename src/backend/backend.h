@@ -196,6 +196,7 @@ void backend_publish(struct backend *b, const struct control *c);
 /* The oldest event, or false when there is none. Never waits. */
 bool backend_next_event(struct backend *b, struct event *out);
 
+/* What it is now; the texts in it are the backend's, valid until it is closed. */
 void backend_status(const struct backend *b, struct backend_status *out);
 
 /* Copies the bytes of token `id` (at most size); returns the whole length. 0 before READY. */

@@ -18,6 +18,7 @@ struct event_queue {
     char *buffer; /* the taker's: the event taken last */
 };
 
+/* False with `err` when the wake pipe cannot be had; then there is nothing to do away with. */
 bool events_init(struct event_queue *q, struct error *err);
 void events_done(struct event_queue *q);
 

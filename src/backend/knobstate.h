@@ -27,6 +27,7 @@ void knob_state_end(struct knob_state *s);
 /* The draw of answer token n comes next: makes the movements that are due. */
 void knob_state_move(struct knob_state *s, int32_t n);
 
+/* The knobs for the next draw: the board's, but for those that a movement of this answer set. */
 struct knobs knob_state_effective(const struct knob_state *s, const struct knobs *board);
 
 #endif

@@ -55,6 +55,7 @@ struct script {
     size_t n_pieces, cap_pieces;
 };
 
+/* NULL with `err` ("file:line: ...") when it cannot be read or is no script. */
 struct script *script_read(const char *path, struct error *err);
 void script_free(struct script *s);
 

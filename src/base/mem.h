@@ -10,11 +10,11 @@
 void *mem_alloc(size_t size);               /* uninitialised; size 0 gives a unique block */
 void *mem_zalloc(size_t size);              /* zeroed */
 void *mem_array(size_t count, size_t size); /* zeroed; an overflow of count * size is fatal */
-void *mem_realloc_array(void *p, size_t count, size_t size);
-char *mem_strdup(const char *text);              /* NULL gives NULL */
-char *mem_strndup(const char *text, size_t len); /* copies len bytes and adds a NUL */
-void *mem_dup(const void *p, size_t size);
-void *mem_try_alloc(size_t size); /* NULL when there is none */
+void *mem_realloc_array(void *p, size_t count, size_t size); /* what is new is uninitialised */
+char *mem_strdup(const char *text);                          /* NULL gives NULL */
+char *mem_strndup(const char *text, size_t len);             /* copies len bytes and adds a NUL */
+void *mem_dup(const void *p, size_t size);                   /* a copy of `size` bytes */
+void *mem_try_alloc(size_t size);                            /* NULL when there is none */
 
 /* Grows `*items` (each of `item_size` bytes, capacity `*cap`) so that `need` fit; doubles. */
 void mem_grow(void *items_ptr, size_t *cap, size_t need, size_t item_size);

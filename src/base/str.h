@@ -18,8 +18,10 @@ struct str {
     }
 #define STR_MAX ((size_t)1 << 40)
 
-void str_done(struct str *s);
+void str_done(struct str *s);  /* frees the memory; s is empty after, and may be used again */
 void str_clear(struct str *s); /* empties it, keeps the memory */
+
+/* Append. str_add takes NULs too; str_add_format is printf's. */
 void str_add(struct str *s, const char *bytes, size_t len);
 void str_add_text(struct str *s, const char *text);
 void str_add_char(struct str *s, char c);
@@ -28,7 +30,7 @@ void str_add_vformat(struct str *s, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
 void str_truncate(struct str *s, size_t len);         /* no effect when already shorter */
 void str_erase(struct str *s, size_t at, size_t len); /* closes the gap */
-void str_insert(struct str *s, size_t at, const char *bytes, size_t len);
+void str_insert(struct str *s, size_t at, const char *bytes, size_t len); /* before byte `at` */
 const char *str_text(const struct str *s); /* "" when nothing was added yet */
 char *str_steal(struct str *s);            /* gives the memory away; s is empty after */
 

@@ -1,7 +1,7 @@
 /* A conversation: a tree of turns. Retries and edits add a sibling and keep the earlier version;
  * the current path leads from the first turn to the shown leaf. Answers keep every token with what
  * it was drawn from, every movement of a knob, the seed, and the system prompt and model that they
- * were made with: enough to make them again, token by token (app/replay.h).
+ * were made with: enough to make them again, token by token (cli/replay.c).
  *
  * Owned by the UI thread. Pointers to turns stay valid until conversation_free: turns are never
  * removed, only left. */
@@ -75,7 +75,7 @@ struct conversation {
 };
 
 struct conversation *conversation_new(void);
-void conversation_free(struct conversation *c);
+void conversation_free(struct conversation *c); /* with all its turns; NULL is fine */
 
 void conversation_set_system(struct conversation *c,
                              const char *system); /* NULL: the template's own */
@@ -106,6 +106,7 @@ void turn_choose_version(struct conversation *c, const struct turn *t, size_t ve
  * longer chosen (undo). */
 void conversation_cut(struct conversation *c, struct turn *t);
 
+/* Whether `t` is part of the path that is shown. */
 bool conversation_on_path(const struct conversation *c, const struct turn *t);
 
 /* The knobs with which the last answer of the current path ended. False when there is no answer. */

@@ -3,25 +3,31 @@
  * One JSON object a line, in the order in which things happened; a conversation is what the lines
  * leave when they are laid one over the other. Turns are named by their number, counted from 0.
  *
- *   {"type":"header","fader":1,"time":"2026-11-30T20:15:00Z"}           the first line
- *   {"type":"model","name":"SmolLM2-135M-Instruct","kernels":"avx2"}    whose ids the next answers
- * hold
- *   {"type":"system","text":"..."|null}      the system prompt of the next answers; null: the
- * template's own
- *   {"type":"preset","name":"poetry"}        chosen
+ *   {"type":"header","fader":1,"time":"2026-11-30T20:15:00Z"}
+ *       the first line
+ *   {"type":"model","name":"SmolLM2-135M-Instruct","kernels":"avx2"}
+ *       whose ids the next answers hold
+ *   {"type":"system","text":"..."|null}
+ *       the system prompt of the next answers; null: the template's own
+ *   {"type":"preset","name":"poetry"}
+ *       chosen
  *   {"type":"turn","turn":0,"parent":null,"role":"user","text":"..."}
- *   {"type":"turn","turn":1,"parent":0,"role":"assistant","seed":7,"knobs":{...}}  an answer opens;
- * with "earlier": the version that it was made from, "given": how many tokens it took over from it
- *   {"type":"dropped","turn":1,"messages":2,"tokens":311}               left the context for this
- * answer
- *   {"type":"knob","turn":1,"n":20,"name":"temperature","from":0.8,"value":1.6}    in force from
- * token n on
- *   {"type":"token","turn":1,"n":0,"id":504,"text":"The","logprob":-0.5,"p":0.6,"rank":0,"entropy":1.2,
- *            "version":3}                    "text" holds whole characters
- *   {"type":"end","turn":1,"reason":"eog","text":"..."}                 with "branch_at" where it
- * parts
- *   {"type":"choose","turn":5}               this version is shown from now on
- *   {"type":"cut","after":3|null}            the path ends after this turn
+ *   {"type":"turn","turn":1,"parent":0,"role":"assistant","seed":7,"knobs":{...}}
+ *       an answer opens; with "earlier": the version that it was made from, "given": how many
+ *       tokens it took over from it
+ *   {"type":"dropped","turn":1,"messages":2,"tokens":311}
+ *       left the context for this answer
+ *   {"type":"knob","turn":1,"n":20,"name":"temperature","from":0.8,"value":1.6}
+ *       in force from token n on
+ *   {"type":"token","turn":1,"n":0,"id":504,"text":"The","logprob":-0.5,"p":0.6,"rank":0,
+ *    "entropy":1.2,"version":3}
+ *       "text" holds whole characters
+ *   {"type":"end","turn":1,"reason":"eog","text":"..."}
+ *       with "branch_at" where it parts
+ *   {"type":"choose","turn":5}
+ *       this version is shown from now on
+ *   {"type":"cut","after":3|null}
+ *       the path ends after this turn
  *
  * Keys and types that are not known are passed over. Nothing is ever changed in a file, only
  * appended; a continued file may say "model", "system" or "preset" again. */

@@ -38,9 +38,8 @@ void transcript_knob(struct transcript *t, const struct turn *turn, size_t i);
 void transcript_dropped(struct transcript *t, const struct turn *turn);
 void transcript_end(struct transcript *t, const struct turn *turn);
 void transcript_choose(struct transcript *t,
-                       const struct turn *turn); /* this version is shown now */
-void transcript_cut(struct transcript *t,
-                    const struct turn *turn); /* the path ends after it;
+                       const struct turn *turn);                    /* this version is shown now */
+void transcript_cut(struct transcript *t, const struct turn *turn); /* the path ends after it;
                                                  NULL: before the first turn */
 
 /* Writes what is waiting. False with `err` when not all of it could be written. */
@@ -71,6 +70,8 @@ void transcript_list_done(struct transcript_list *list);
 char *transcript_newest(const char *folder);
 
 enum export_format { EXPORT_MARKDOWN, EXPORT_TEXT, EXPORT_JSON };
+
+/* Appends the path that is shown, for people or for programs. It cannot be read back in. */
 void conversation_export(const struct conversation *c, enum export_format format, struct str *out);
 
 #endif

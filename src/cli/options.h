@@ -103,7 +103,7 @@ enum { PREDICT_UNSET = INT32_MIN, SEED_UNSET = -2 };
 
 extern const struct option_table fader_options;
 
-void options_init(struct options *o);
+void options_init(struct options *o); /* nothing given */
 void options_done(struct options *o);
 
 #endif

@@ -54,7 +54,7 @@ struct theme {
 
 struct theme *theme_load(const char *name, struct error *err); /* "dark" exists always (built in) */
 void theme_free(struct theme *t);
-char **theme_names(void); /* NULL-terminated, sorted, owned (paths_list_free) */
-const char *style_name(enum style s);
+char **theme_names(void);             /* NULL-terminated, sorted, owned (paths_list_free) */
+const char *style_name(enum style s); /* as the files of themes call it */
 
 #endif

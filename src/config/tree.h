@@ -1,7 +1,8 @@
 /* A configuration tree: what a YAML or JSON file says, before anybody asks what it means. Each node
  * knows its line and column, so that whoever finds a value wrong can point at it.
  *
- * Life cycle: yaml_parse or json_parse -> node_get, node_number ... -> node_free of the root.
+ * Life cycle: yaml_parse, or node_new and node_append -> node_get, node_number ... -> node_free of
+ * the root.
  * Scalars are text; whether "0.8" is a number is decided by the reader of the key. */
 #ifndef FADER_CONFIG_TREE_H
 #define FADER_CONFIG_TREE_H
@@ -25,8 +26,8 @@ struct node {
     struct node *last;         /* child, for node_append */
 };
 
-struct node *node_new(enum node_kind kind);
-void node_free(struct node *n); /* with all below it; NULL is fine */
+struct node *node_new(enum node_kind kind); /* empty; text, key and place are the caller's */
+void node_free(struct node *n);             /* with all below it; NULL is fine */
 
 /* Makes `child` the last child of a list or map, which owns it from here on. */
 void node_append(struct node *parent, struct node *child);

@@ -119,7 +119,7 @@ bool tokenizer_is_eog(const struct tokenizer *t, int32_t id);     /* ends a gene
 bool tokenizer_is_control(const struct tokenizer *t, int32_t id); /* control or unknown: not text */
 const uint8_t *tokenizer_punctuation(const struct tokenizer *t);  /* [n_vocab], sampling-spec 3.1 */
 int32_t tokenizer_bos(const struct tokenizer *t);                 /* -1: none */
-int32_t tokenizer_eos(const struct tokenizer *t);
+int32_t tokenizer_eos(const struct tokenizer *t);                 /* -1: none */
 int32_t tokenizer_find(const struct tokenizer *t,
                        const char *text); /* id of exactly this token, or -1 */
 
@@ -148,6 +148,8 @@ struct session_options {
 };
 enum { SESSION_CTX_DEFAULT_MAX = 8192, SESSION_BATCH_DEFAULT = 512 };
 
+/* An empty context of a loaded model, which must outlive it. NULL with `err` when there is no
+ * memory for the KV cache. */
 struct session *session_new(struct model *m, const struct session_options *options,
                             struct error *err);
 void session_free(struct session *s);
@@ -195,6 +197,8 @@ struct ledger {
     double bytes_per_element; /* f16 2; q8_0 34/32 */
     uint64_t bytes_per_token, total_bytes, mha_total_bytes;
 };
+/* What the KV cache of these shapes takes: 2 (K and V) x layers x kv_heads x head_dim x bytes per
+ * element x ctx. All numbers at least 1. */
 struct ledger ledger_compute(int32_t layers, int32_t heads, int32_t kv_heads, int32_t head_dim,
                              int32_t ctx, enum cache_type type);
 struct ledger model_ledger(const struct model *m, int32_t ctx, enum cache_type type);

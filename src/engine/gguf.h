@@ -69,6 +69,7 @@ const char *gguf_path(const struct gguf *g); /* of the first part, as opened */
 
 /* ---- keys and values ------------------------------------------------------------------------- */
 
+/* Whether there is such a key, of whatever type. */
 bool gguf_has_key(const struct gguf *g, const char *key);
 
 /* Each reads one value. A key that is missing is an error when `required`, else leaves *value as it

@@ -34,6 +34,7 @@ bool gguf_table_read_int(const struct gguf_table *t, const char *path, const cha
                          bool required, int64_t min, int64_t max, int64_t *value,
                          struct error *err);
 
+/* The keys of the set: those of its first file. */
 const struct gguf_table *gguf_keys(const struct gguf *g);
 
 #endif

@@ -3,7 +3,7 @@
  *
  * After model_open every tensor here has a supported type and the shape that the table in model.c
  * demands, so that whoever computes need not look again:
- *   a matrix is [rows, cols], row-major: dims[1] rows of dims[0] columns, cols a multiple of the
+ * a matrix is [rows, cols], row-major: dims[1] rows of dims[0] columns, cols a multiple of the
  * type's block; norms, biases and rope_freqs are vectors of F32. head_dim * n_head may differ from
  * n_embd. */
 #ifndef FADER_ENGINE_MODEL_H

@@ -30,6 +30,7 @@ struct order {
     double *mass;          /* one histogram, in several copies */
 };
 
+/* Scratch for `n` values. */
 void order_init(struct order *o, size_t n);
 void order_done(struct order *o);
 

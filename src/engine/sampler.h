@@ -1,7 +1,7 @@
 /* The sampler: from logits to one drawn token, in stages that can be looked at. It needs no model.
  *
  * Life cycle:  sampler_new(n_vocab) -> [sampler_run(logits, context, knobs) -> sampler_pick /
- * sampler_view ...]* -> sampler_free.  A sampler holds scratch for one vocabulary and the result of
+ * sampler_look ...]* -> sampler_free.  A sampler holds scratch for one vocabulary and the result of
  * the last run; run it again with other knobs on the same logits as often as a fader moves. Not
  * thread-safe; one per lane.
  *
@@ -110,6 +110,7 @@ struct sampler_candidate {
     double now;     /* after the chain; 0 when cut */
 };
 
+/* For logits of `n_vocab` tokens (at least 1). */
 struct sampler *sampler_new(int32_t n_vocab);
 void sampler_free(struct sampler *s);
 
@@ -117,7 +118,7 @@ void sampler_free(struct sampler *s);
  * are not in the race: no count or list has them (where all are, all count as equal). */
 void sampler_run(struct sampler *s, const struct sampler_input *in);
 
-bool sampler_is_greedy(const struct sampler *s);
+bool sampler_is_greedy(const struct sampler *s); /* temperature 0: no lot is drawn */
 
 /* The stages in the order in which they ran: STAGE_COUNT of them. */
 const struct sampler_stage *sampler_stages(const struct sampler *s);

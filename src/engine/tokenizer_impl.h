@@ -2,8 +2,8 @@
  *
  *   tokenizer.c         makes one and answers look-ups
  *   tokenizer_vocab.c   reads vocabulary, merges and special ids from the file
- *   tokenizer_encode.c  spans: finds special tokens where they are allowed, hands the text between
- * on tokenizer_split.c   a text into words, by the patterns of the file's pre-tokenizer (PCRE2)
+ *   tokenizer_encode.c  spans: finds special tokens where they are allowed, hands on the rest
+ *   tokenizer_split.c   a text into words, by the patterns of the file's pre-tokenizer (PCRE2)
  *   tokenizer_bpe.c     a word into tokens, by merges
  *
  * Byte-level BPE writes every byte as a visible character ("Ġ" is a space). That alphabet is undone
@@ -106,6 +106,7 @@ const struct pre_tokenizer *pre_tokenizer_find(const char *name, size_t len);
 bool pre_tokenizer_adds_bos(const struct pre_tokenizer *p); /* where the file says nothing */
 bool pre_tokenizer_whole_words(const struct pre_tokenizer *p);
 
+/* Compiles the pattern. NULL with `err` when PCRE2 refuses. */
 struct splitter *splitter_new(const struct pre_tokenizer *p, struct error *err);
 void splitter_free(struct splitter *s);
 

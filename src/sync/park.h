@@ -18,6 +18,7 @@ struct park {
 
 void park_init(struct park *p);
 void park_done(struct park *p);
+/* Taken before the last look for work: a post after it is not missed. */
 unsigned park_ticket(struct park *p);
 /* Until a post after the ticket, or clock_now_ns reaches `until_ns` (< 0: never). */
 void park_wait(struct park *p, unsigned ticket, int64_t until_ns);

@@ -14,7 +14,7 @@
 struct ring;
 enum { RING_MIN = 64 };
 
-struct ring *ring_new(size_t capacity);
+struct ring *ring_new(size_t capacity);       /* bytes, at least RING_MIN */
 void ring_free(struct ring *r);               /* both threads must have left */
 size_t ring_max_record(const struct ring *r); /* bytes */
 

@@ -15,7 +15,7 @@ struct wake {
     atomic_bool armed;
 };
 
-bool wake_init(struct wake *w, struct error *err);
+bool wake_init(struct wake *w, struct error *err); /* false: no pipe is to be had */
 void wake_done(struct wake *w);
 void wake_arm(struct wake *w);    /* sleeper, before its last look */
 void wake_disarm(struct wake *w); /* sleeper, after poll: empties the pipe */

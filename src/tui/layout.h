@@ -3,8 +3,9 @@
  *      status                                   the desk, from 60 x 12 on
  *      header  ─────────────┬─ title
  *      transcript           │ faders, candidates, plot, dice
- *      message                                  its own row where there are 44; else it is laid
- * over hints input hints
+ *      message                                  its own row where there are 44; else it is
+ *      input                                    laid over the hints
+ *      hints
  *
  * In a smaller terminal, or when asked for, the faders are one line above the input (strip) or not
  * there at all (bare). A region that has no room is empty: rows 0. */

@@ -23,7 +23,7 @@ struct page {
     size_t top;
 };
 
-void page_init(struct page *p, const char *title, const char *text);
+void page_init(struct page *p, const char *title, const char *text); /* both are copied */
 void page_done(struct page *p);
 
 /* Arrows, Space, PgUp, PgDn, Home, End scroll by `rows`; false for q, Esc, Enter: it is to be

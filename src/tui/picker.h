@@ -20,6 +20,7 @@ struct picker {
     size_t selected, top;
 };
 
+/* `title` is borrowed; names and texts are copied. `broken`: shown, but cannot be chosen. */
 void picker_init(struct picker *p, const char *title);
 void picker_add(struct picker *p, const char *name, const char *text, bool broken);
 void picker_select(struct picker *p, const char *name);

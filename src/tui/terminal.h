@@ -41,7 +41,7 @@ int64_t terminal_deadline(void); /* monotonic ns; INT64_MAX: none */
  * and goes on (SIGTSTP, SIGCONT). */
 bool terminal_next_event(struct term_event *out);
 
-void terminal_size(int *rows, int *cols);
+void terminal_size(int *rows, int *cols); /* in cells, as curses has it */
 
 /* Lends the terminal to another program (an editor) and takes it back; then draw everything. Nests
  * not. */
@@ -52,7 +52,7 @@ void terminal_resume(void);
  * set again: then draw everything. */
 void terminal_stop(void);
 
-void terminal_set_mouse(bool on);
+void terminal_set_mouse(bool on); /* whether the terminal reports it */
 
 /* Around the doupdate of a frame: the terminal shows it at once where it can. */
 void terminal_frame_begin(void);
