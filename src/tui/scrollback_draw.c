@@ -234,7 +234,7 @@ static void draw_row(struct scrollback *s, struct canvas *c, int screen_row,
         break;
     case ROW_NOTICE:
         app_dropped_text(pen.b->turn, notice, sizeof notice);
-        canvas_text(c, line.row, line.col + LAYOUT_MARGIN, s->width, STYLE_WARNING, notice);
+        canvas_text_cut(c, line.row, line.col + LAYOUT_MARGIN, s->width, STYLE_WARNING, notice);
         break;
     case ROW_TEXT:
         draw_text_row(&pen, at.row);
