@@ -134,11 +134,6 @@ bool ring_write(struct ring *r, const struct ring_part *parts, size_t n_parts)
 
 /* ---- consumer ------------------------------------------------------------------------------- */
 
-bool ring_is_empty(struct ring *r)
-{
-    return atomic_load(&r->tail) == atomic_load_explicit(&r->head, memory_order_relaxed);
-}
-
 ptrdiff_t ring_read(struct ring *r, void *out)
 {
     uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);

@@ -29,7 +29,6 @@ bool ring_write(struct ring *r, const struct ring_part *parts, size_t n_parts);
 /* Consumer. Copies the oldest record into `out` (ring_max_record bytes) and frees its room. Returns
  * its length, or -1 when the ring is empty. */
 ptrdiff_t ring_read(struct ring *r, void *out);
-bool ring_is_empty(struct ring *r); /* consumer only */
 
 /* Any thread: makes a producer that waits, or will wait, give up, until ring_resume. */
 void ring_interrupt(struct ring *r);
