@@ -12,6 +12,7 @@
 #include "base/mem.h"
 
 #define RAIN "{\"text\":\"Rain falls today.\"}\n"
+#define AGAIN "{\"answer\":{}}\n" /* what follows is the next answer */
 
 /* Three words at every draw, for ever: the dice decide. */
 #define DICE "{\"draw\":[[\" a\",1],[\" b\",0.9],[\" c\",0.8]]}\n{\"repeat\":0}\n"
@@ -748,6 +749,39 @@ static void test_error(void **state)
     fixture_stop(&f);
 }
 
+/* What never got a word is not left in the way of the next message. */
+static void test_prompt_failed(void **state)
+{
+    (void)state;
+    fixture_start(&f, "{\"answer\":{}}\n{\"error\":\"the prompt is too long\"}\n" AGAIN RAIN AGAIN RAIN);
+    app_enter(f.app, "A long story");
+    app_enter(f.app, "and more");
+    fixture_wait(&f, is_idle);
+    expect_message(&f, "too long");
+    assert_string_equal(f.input, "A long story\nand more");
+    fixture_ask(&f, "A story");
+    assert_int_equal(conversation_depth(f.app->conversation), 2);
+    assert_string_equal(fixture_text(&f, 0), "A story");
+    assert_string_equal(fixture_text(&f, 1), "Rain falls today.");
+    fixture_ask(&f, "On");
+    assert_int_equal(conversation_depth(f.app->conversation), 4);
+    fixture_stop(&f);
+}
+
+/* Asked again as it is, it is an edit no more. */
+static void test_prompt_failed_retry(void **state)
+{
+    (void)state;
+    fixture_start(&f, "{\"answer\":{}}\n{\"error\":\"no memory\"}\n" AGAIN RAIN AGAIN RAIN);
+    app_enter(f.app, "Hello");
+    fixture_wait(&f, is_idle);
+    fixture_ask(&f, "/retry");
+    assert_string_equal(fixture_text(&f, 1), "Rain falls today.");
+    fixture_ask(&f, "On");
+    assert_int_equal(conversation_depth(f.app->conversation), 4);
+    fixture_stop(&f);
+}
+
 static bool has_failed(const struct app *app)
 {
     return app->state == APP_FAILED;
@@ -1269,6 +1303,8 @@ int main(void)
         cmocka_unit_test(test_context_warning),
         cmocka_unit_test(test_dropped),
         cmocka_unit_test(test_error),
+        cmocka_unit_test(test_prompt_failed),
+        cmocka_unit_test(test_prompt_failed_retry),
         cmocka_unit_test(test_no_model),
         cmocka_unit_test(test_asked_while_loading),
         cmocka_unit_test(test_switch_model),

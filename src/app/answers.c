@@ -246,6 +246,7 @@ void app_retry(struct app *app, bool same_dice)
         return;
     }
     app_leave_answer(app);
+    app->editing = NULL;
     bool answered = old->role == ROLE_ASSISTANT;
     struct turn *answer =
         conversation_add(app->conversation, answered ? old->parent : old, ROLE_ASSISTANT, "");

@@ -54,6 +54,29 @@ static void return_queued(struct app *app)
     app->queued = NULL;
 }
 
+/* A prompt that failed before its first word (one that is too long, say) goes back to where it was typed, with
+ * what was queued behind it; sent again it takes the place of the one that failed. */
+static void return_prompt(struct app *app, const struct turn *answer)
+{
+    struct turn *user = answer->parent;
+    struct str text = STR_INIT;
+
+    if (answer->n_tokens > 0 || user == NULL || user->role != ROLE_USER) {
+        return_queued(app);
+        return;
+    }
+    app->editing = user;
+    if (app->ops == NULL || app->ops->set_input == NULL)
+        return;
+    str_add_text(&text, str_text(&user->text));
+    if (app->queued != NULL)
+        str_add_format(&text, "\n%s", app->queued);
+    free(app->queued);
+    app->queued = NULL;
+    app->ops->set_input(app->ops_ctx, str_text(&text));
+    str_done(&text);
+}
+
 /* The model could not be opened: back to the one before, where there is one. */
 static void on_failed(struct app *app, const char *why)
 {
@@ -305,7 +328,7 @@ static void on_error(struct app *app, const struct event *e)
         app->stopping = false;
         app->state = APP_IDLE;
         app_end_turn(app, t, END_ERROR);
-        return_queued(app);
+        return_prompt(app, t);
     }
     if (app->status.failed && e->request == 0)
         on_failed(app, e->text);
