@@ -187,6 +187,9 @@ static void test_hints(void **state)
     assert_string_equal(hint_of(keys_hints(FOCUS_INPUT, true, true), "F5"), "go on");
     assert_string_equal(hint_of(keys_hints(FOCUS_INPUT, true, true), "F6"), "one word");
     assert_null(hint_of(keys_hints(FOCUS_INPUT, false, false), "F6"));
+    assert_string_equal(hint_of(keys_hints(FOCUS_FADERS, true, false), "Space"), "pause");
+    assert_string_equal(hint_of(keys_hints(FOCUS_FADERS, true, true), "Space"), "go on");
+    assert_string_equal(hint_of(keys_hints(FOCUS_CANDIDATES, true, true), "Space"), "go on");
     for (int f = 0; f < FOCUS_COUNT; f++)
         assert_non_null(keys_hints((enum focus)f, false, false)[0].key);
 }

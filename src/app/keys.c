@@ -316,8 +316,16 @@ static const struct key_hint hints_faders[] = {
     {"Left/Right", "fine"}, {"< >", "coarse"},  {"0-9", "value"},  {"m", "mute"},
     {"u", "undo"},          {"Space", "pause"}, {"Enter", "back"}, {NULL, NULL},
 };
+static const struct key_hint hints_faders_paused[] = {
+    {"Left/Right", "fine"}, {"< >", "coarse"},  {"0-9", "value"},  {"m", "mute"},
+    {"u", "undo"},          {"Space", "go on"}, {"Enter", "back"}, {NULL, NULL},
+};
 static const struct key_hint hints_candidates[] = {
     {"Up/Down", "choose"}, {"Enter", "go on with it"}, {"Space", "pause"}, {"Esc", "back"},
+    {NULL, NULL},
+};
+static const struct key_hint hints_candidates_paused[] = {
+    {"Up/Down", "choose"}, {"Enter", "go on with it"}, {"Space", "go on"}, {"Esc", "back"},
     {NULL, NULL},
 };
 static const struct key_hint hints_transcript[] = {
@@ -329,9 +337,9 @@ const struct key_hint *keys_hints(enum focus focus, bool answering, bool paused)
 {
     switch (focus) {
     case FOCUS_FADERS:
-        return hints_faders;
+        return paused ? hints_faders_paused : hints_faders;
     case FOCUS_CANDIDATES:
-        return hints_candidates;
+        return paused ? hints_candidates_paused : hints_candidates;
     case FOCUS_TRANSCRIPT:
         return hints_transcript;
     default:
