@@ -453,8 +453,12 @@ struct attention {
     float q[QUERIES * DIM_MAX], m[QUERIES], l[QUERIES], o[QUERIES * DIM_MAX];
     float k[CACHE][KERNEL_POSITIONS * DIM_MAX], v[CACHE][KERNEL_POSITIONS * DIM_MAX];
     uint16_t hk[CACHE][KERNEL_POSITIONS * DIM_MAX], hv[CACHE][KERNEL_POSITIONS * DIM_MAX];
+    int8_t ck[CACHE][KERNEL_POSITIONS * DIM_MAX], cv[CACHE][KERNEL_POSITIONS * DIM_MAX];
+    uint16_t sk[CACHE][KERNEL_POSITIONS * DIM_MAX / 32], sv[CACHE][KERNEL_POSITIONS * DIM_MAX / 32];
     uint8_t visible[CACHE][QUERIES];
 };
+
+enum form { FLOATS, HALVES, CODES };
 
 /* Cache values are halves, so that both kernels see the same. */
 static void random_attention(struct attention *t, size_t dim, size_t n)
@@ -475,8 +479,31 @@ static void random_attention(struct attention *t, size_t dim, size_t n)
     }
 }
 
+/* Cache values anew, as codes, and what they stand for. */
+static void fill_codes(struct attention *t, size_t dim)
+{
+    size_t groups = (dim + 31) / 32, n = KERNEL_POSITIONS * groups;
+    float scales[KERNEL_POSITIONS * DIM_MAX / 32];
+
+    for (size_t c = 0; c < CACHE; c++) {
+        fill_floats(scales, n, 0.03f);
+        kernels_scalar.float_to_half(scales, t->sk[c], n);
+        fill_floats(scales, n, 0.03f);
+        kernels_scalar.float_to_half(scales, t->sv[c], n);
+        for (size_t i = 0; i < KERNEL_POSITIONS * dim; i++) {
+            t->ck[c][i] = (int8_t)((int)random_below(255) - 127);
+            t->cv[c][i] = (int8_t)((int)random_below(255) - 127);
+            size_t d = i / KERNEL_POSITIONS, p = i % KERNEL_POSITIONS;
+            kernels_scalar.expand_codes(&t->ck[c][i], &t->sk[c][d / 32 * KERNEL_POSITIONS + p],
+                                        true, &t->k[c][i], 1);
+            kernels_scalar.expand_codes(&t->cv[c][i], &t->sv[c][i / dim * groups + i % dim / 32],
+                                        true, &t->v[c][i], 1);
+        }
+    }
+}
+
 static void run_attention(struct attention *t, const struct kernels *k, size_t dim, size_t n,
-                          bool halves)
+                          enum form form)
 {
     memset(t->o, 0, sizeof t->o);
     for (size_t i = 0; i < n; i++) {
@@ -491,9 +518,17 @@ static void run_attention(struct attention *t, const struct kernels *k, size_t d
                            .m = t->m,
                            .l = t->l,
                            .o = t->o};
-        a.k = halves ? (const void *)t->hk[c] : t->k[c];
-        a.v = halves ? (const void *)t->hv[c] : t->v[c];
-        (halves ? k->attend_f16 : k->attend_f32)(&a);
+        if (form == CODES) {
+            a.k = t->ck[c];
+            a.v = t->cv[c];
+            a.k_scales = t->sk[c];
+            a.v_scales = t->sv[c];
+            k->attend_q8(&a);
+            continue;
+        }
+        a.k = form == HALVES ? (const void *)t->hk[c] : t->k[c];
+        a.v = form == HALVES ? (const void *)t->hv[c] : t->v[c];
+        (form == HALVES ? k->attend_f16 : k->attend_f32)(&a);
     }
 }
 
@@ -528,16 +563,25 @@ static void test_attention(void **ctx)
     for (size_t round = 0; round < 6 * QUERIES; round++) {
         size_t dim = dims[round % 6], n = 1 + round / 6;
         random_attention(&a, dim, n);
-        run_attention(&a, &kernels_scalar, dim, n, false);
+        run_attention(&a, &kernels_scalar, dim, n, FLOATS);
         b = a;
-        run_attention(&b, &kernels_scalar, dim, n, true);
+        run_attention(&b, &kernels_scalar, dim, n, HALVES);
         assert_same("attend_f16", &kernels_scalar, &a, &b, sizeof a);
         for (size_t k = 0; k < 2 * n_sets; k++) {
-            run_attention(&b, sets[k / 2], dim, n, k % 2 == 1);
+            run_attention(&b, sets[k / 2], dim, n, k % 2 == 1 ? HALVES : FLOATS);
             assert_same("attend", sets[k / 2], &a, &b, sizeof a);
         }
         for (size_t i = 0; i < n; i++)
             check_attention(&a, dim, i);
+        fill_codes(&a, dim);
+        b = a;
+        run_attention(&a, &kernels_scalar, dim, n, FLOATS);
+        run_attention(&b, &kernels_scalar, dim, n, CODES);
+        assert_same("attend_q8", &kernels_scalar, &a, &b, sizeof a);
+        for (size_t k = 0; k < n_sets; k++) {
+            run_attention(&b, sets[k], dim, n, CODES);
+            assert_same("attend_q8", sets[k], &a, &b, sizeof a);
+        }
     }
 }
 

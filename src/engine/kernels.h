@@ -54,8 +54,10 @@ struct panel { /* activations of n tokens, cols columns (a multiple of 32) */
 /* One block of the KV cache, seen by some queries of one KV head. Updates the running softmax of
  * each query: m the largest score, l the sum of exp(score - m), o the sum of exp(score - m) * V. */
 struct attend {
-    const void *k;    /* [dim][KERNEL_POSITIONS] */
-    const void *v;    /* [KERNEL_POSITIONS][dim] */
+    const void *k;            /* [dim][KERNEL_POSITIONS] */
+    const void *v;            /* [KERNEL_POSITIONS][dim] */
+    const uint16_t *k_scales; /* [dim / 32, rounded up][KERNEL_POSITIONS], halves; of codes only */
+    const uint16_t *v_scales; /* [KERNEL_POSITIONS][dim / 32, rounded up] */
     const void *next; /* what will be wanted after k and v (as long as both): a hint, or NULL */
     size_t dim;       /* of a head, a multiple of KERNEL_LANES */
     size_t n;         /* queries */
@@ -89,6 +91,7 @@ struct kernels {
 
     void (*attend_f16)(const struct attend *a); /* k and v are halves */
     void (*attend_f32)(const struct attend *a);
+    void (*attend_q8)(const struct attend *a); /* k and v are codes; their values as expand_codes */
 
     /* Joins a later run of positions (m2, l2, o2) to an earlier one. */
     void (*merge)(float *m, float *l, float *o, float m2, float l2, const float *o2, size_t dim);

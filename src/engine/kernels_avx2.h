@@ -23,6 +23,7 @@ void avx2_expand_codes(const int8_t *codes, const uint16_t *scales, bool shared,
                        size_t n);
 void avx2_attend_f16(const struct attend *a);
 void avx2_attend_f32(const struct attend *a);
+void avx2_attend_q8(const struct attend *a);
 void avx2_merge(float *m, float *l, float *o, float m2, float l2, const float *o2, size_t dim);
 
 #endif

@@ -192,6 +192,7 @@ const struct kernels kernels_avx512 = {
     .rope = avx2_rope,
     .attend_f16 = avx2_attend_f16,
     .attend_f32 = avx2_attend_f32,
+    .attend_q8 = avx2_attend_q8,
     .merge = avx2_merge,
     .scale = avx2_scale,
     .half_to_float = avx2_half_to_float,

@@ -268,36 +268,56 @@ static float softmax_step(float score[POSITIONS], size_t visible, float *m, floa
     return correction;
 }
 
-static float read_cache(const void *values, size_t i, bool half)
+enum form { HALVES, FLOATS, CODES };
+
+/* Value `i` of a block; a code has scale number `at`. */
+static float read_cache(const void *values, size_t i, enum form form, const uint16_t *scales,
+                        size_t at)
 {
-    return half ? quant_f16_to_f32(((const uint16_t *)values)[i]) : ((const float *)values)[i];
+    if (form == CODES)
+        return (float)((const int8_t *)values)[i] * quant_f16_to_f32(scales[at]);
+    return form == HALVES ? quant_f16_to_f32(((const uint16_t *)values)[i])
+                          : ((const float *)values)[i];
 }
 
-static void attend(const struct attend *a, bool half)
+static void attend(const struct attend *a, enum form form)
 {
+    size_t groups = (a->dim + BLOCK - 1) / BLOCK;
+
     for (size_t i = 0; i < a->n; i++) {
         const float *q = a->q + i * a->dim;
         float score[POSITIONS] = {0}, *o = a->o + i * a->dim;
         for (size_t d = 0; d < a->dim; d++) {
             for (size_t p = 0; p < POSITIONS; p++)
-                score[p] = fmaf(q[d], read_cache(a->k, d * POSITIONS + p, half), score[p]);
+                score[p] = fmaf(q[d],
+                                read_cache(a->k, d * POSITIONS + p, form, a->k_scales,
+                                           d / BLOCK * POSITIONS + p),
+                                score[p]);
         }
         scale(o, softmax_step(score, a->visible[i], &a->m[i], &a->l[i]), a->dim);
         for (size_t p = 0; p < POSITIONS; p++) {
             for (size_t d = 0; d < a->dim; d++)
-                o[d] = fmaf(score[p], read_cache(a->v, p * a->dim + d, half), o[d]);
+                o[d] = fmaf(
+                    score[p],
+                    read_cache(a->v, p * a->dim + d, form, a->v_scales, p * groups + d / BLOCK),
+                    o[d]);
         }
     }
 }
 
 static void attend_f16(const struct attend *a)
 {
-    attend(a, true);
+    attend(a, HALVES);
 }
 
 static void attend_f32(const struct attend *a)
 {
-    attend(a, false);
+    attend(a, FLOATS);
+}
+
+static void attend_q8(const struct attend *a)
+{
+    attend(a, CODES);
 }
 
 static void merge(float *m, float *l, float *o, float m2, float l2, const float *o2, size_t dim)
@@ -326,6 +346,7 @@ const struct kernels kernels_scalar = {
     .rope = rope,
     .attend_f16 = attend_f16,
     .attend_f32 = attend_f32,
+    .attend_q8 = attend_q8,
     .merge = merge,
     .scale = scale,
     .half_to_float = half_to_float,

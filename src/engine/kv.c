@@ -13,8 +13,8 @@ enum {
     POSITIONS = KERNEL_POSITIONS,
     SLAB_BYTES = 8 << 20, /* blocks are mapped that many bytes at a time, or one by one */
     HUGE_PAGE = 2 << 20,
-    SCALE_DIMS = 32,      /* dimensions that share a scale in q8_0 */
-    DIRECT_QUERIES = 8    /* up to so many, halves are widened on the fly, else once for all */
+    SCALE_DIMS = 32,   /* dimensions that share a scale in q8_0 */
+    DIRECT_QUERIES = 8 /* up to so many, values are widened on the fly, else once for all */
 };
 
 struct kv_slab {
@@ -284,20 +284,30 @@ size_t kv_scratch_floats(size_t head_dim)
 }
 
 static void expand_q8(const struct kv_store *s, const struct kernels *kernels,
-                      struct head_view h, float *k, float *v)
+                      const struct head_view *h, float *k, float *v)
 {
     size_t groups = n_scales(s->dim);
 
     for (size_t d = 0; d < s->dim; d++)
-        kernels->expand_codes((const int8_t *)h.k + d * POSITIONS,
-                              h.k_scales + d / SCALE_DIMS * POSITIONS, false, k + d * POSITIONS,
+        kernels->expand_codes((const int8_t *)h->k + d * POSITIONS,
+                              h->k_scales + d / SCALE_DIMS * POSITIONS, false, k + d * POSITIONS,
                               POSITIONS);
     for (size_t i = 0; i < POSITIONS * groups; i++) {
         size_t at = i / groups, d = i % groups * SCALE_DIMS;
         size_t n = s->dim - d < SCALE_DIMS ? s->dim - d : SCALE_DIMS;
-        kernels->expand_codes((const int8_t *)h.v + at * s->dim + d, h.v_scales + i, true,
+        kernels->expand_codes((const int8_t *)h->v + at * s->dim + d, h->v_scales + i, true,
                               v + at * s->dim + d, n);
     }
+}
+
+/* Fills in where K and V are. */
+static void point_at(struct attend *a, const struct head_view *h, const uint8_t *next)
+{
+    a->k = h->k;
+    a->v = h->v;
+    a->k_scales = h->k_scales;
+    a->v_scales = h->v_scales;
+    a->next = next;
 }
 
 void kv_attend(const struct kv_table *t, const struct kernels *kernels, size_t layer, size_t head,
@@ -305,14 +315,13 @@ void kv_attend(const struct kv_table *t, const struct kernels *kernels, size_t l
 {
     const struct kv_store *s = t->store;
     uint8_t *data = head_data(t, layer, head, block);
+    struct head_view h = view_head(s, data);
     size_t n = POSITIONS * s->dim;
 
     a->dim = s->dim;
-    if (s->type == CACHE_F16 && a->n <= DIRECT_QUERIES) {
-        a->k = data;
-        a->v = data + n * sizeof(uint16_t);
-        a->next = block + 1 < t->n ? head_data(t, layer, head, block + 1) : NULL;
-        kernels->attend_f16(a);
+    if (a->n <= DIRECT_QUERIES) {
+        point_at(a, &h, block + 1 < t->n ? head_data(t, layer, head, block + 1) : NULL);
+        (s->type == CACHE_F16 ? kernels->attend_f16 : kernels->attend_q8)(a);
         return;
     }
     a->k = scratch;
@@ -320,6 +329,6 @@ void kv_attend(const struct kv_table *t, const struct kernels *kernels, size_t l
     if (s->type == CACHE_F16)
         kernels->half_to_float((const uint16_t *)(const void *)data, scratch, 2 * n);
     else
-        expand_q8(s, kernels, view_head(s, data), scratch, scratch + n);
+        expand_q8(s, kernels, &h, scratch, scratch + n);
     kernels->attend_f32(a);
 }
