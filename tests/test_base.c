@@ -120,6 +120,11 @@ static void test_file(void **state)
     assert_true(file_write_atomic(path, "world!", 6, 0600, &err));
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
+    mode_t mask = umask(027);
+    assert_true(file_write_atomic(path, "world!", 6, 0644, &err));
+    umask(mask);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0640);
     assert_true(file_read(path, 100, &s, &err));
     assert_string_equal(s.data, "world!");
     assert_false(file_read(path, 3, &s, &err));

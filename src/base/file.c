@@ -124,6 +124,15 @@ static bool write_and_rename(int fd, const char *temp, const char *path, const c
     return ok;
 }
 
+/* The process's umask, which can only be read by setting it. */
+static mode_t current_umask(void)
+{
+    mode_t mask = umask(077);
+
+    umask(mask);
+    return mask;
+}
+
 bool file_write_atomic(const char *path, const char *bytes, size_t len, mode_t mode,
                        struct error *err)
 {
@@ -142,7 +151,7 @@ bool file_write_atomic(const char *path, const char *bytes, size_t len, mode_t m
     if (ok) {
         str_add_format(&temp, "%s.XXXXXX", real);
         int fd = mkstemp(temp.data);
-        if (fd < 0 || fchmod(fd, mode) != 0) {
+        if (fd < 0 || fchmod(fd, mode & ~current_umask()) != 0) {
             ok = error_set_errno(err, errno, "%s", path);
             if (fd >= 0) {
                 close(fd);

@@ -17,7 +17,8 @@ bool file_read(const char *path, size_t max, struct str *out, struct error *err)
 bool file_read_fd(int fd, const char *name, size_t max, struct str *out, struct error *err);
 
 /* Replaces `path` by `bytes`, or leaves it as it was: temporary file beside it, fsync, rename.
- * The folder is made where it lacks. A symbolic link at `path` is followed, not replaced. */
+ * The folder is made where it lacks. A symbolic link at `path` is followed, not replaced. The file
+ * has `mode` less the umask. UI thread. */
 bool file_write_atomic(const char *path, const char *bytes, size_t len, mode_t mode,
                        struct error *err);
 
