@@ -99,12 +99,15 @@ static bool check_desk(struct start *s, const struct model_info *info, struct er
 {
     for (int k = 0; k < KNOB_COUNT; k++) {
         enum origin origin = s->desk.fader[k].origin;
+        const char *where = origin_name(origin);
+        if (origin == ORIGIN_MODEL && info != NULL)
+            where = info->path;
         if (knob_check((enum knob)k, s->desk.now.value[k], s->desk.n_vocab, err))
             continue;
         s->usage = origin == ORIGIN_COMMAND_LINE;
         if (s->usage)
             return error_prefix(err, "--%s", knob_traits[k].option);
-        return error_prefix(err, "%s", origin == ORIGIN_MODEL ? info->path : origin_name(origin));
+        return error_prefix(err, "%s", where);
     }
     return true;
 }
