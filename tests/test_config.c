@@ -407,6 +407,8 @@ static void test_theme_wrong(void **state)
     }
     assert_null(theme_load("drak", &err));
     assert_string_equal(err.text, "theme drak: there is none of that name: did you mean dark?");
+    assert_null(theme_load("neon sign", &err));
+    assert_non_null(strstr(err.text, "there is none of that name, but dark, fjord"));
     assert_null(theme_load("../dark", &err));
 }
 

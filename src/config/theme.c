@@ -342,15 +342,19 @@ static char *find_theme(const char *name)
 static void unknown_theme(const char *name, struct error *err)
 {
     char **names = theme_names();
+    struct str all = STR_INIT;
     struct nearest near;
 
     nearest_init(&near, name);
-    for (char **n = names; *n != NULL; n++)
+    for (char **n = names; *n != NULL; n++) {
         nearest_offer(&near, *n);
+        str_add_format(&all, "%s%s", n > names ? ", " : "", *n);
+    }
     if (near.best != NULL)
         error_set(err, "theme %s: there is none of that name: did you mean %s?", name, near.best);
     else
-        error_set(err, "theme %s: there is none of that name", name);
+        error_set(err, "theme %s: there is none of that name, but %s", name, str_text(&all));
+    str_done(&all);
     paths_list_free(names);
 }
 
