@@ -186,6 +186,7 @@ static void test_hints(void **state)
     assert_string_equal(hint_of(keys_hints(FOCUS_INPUT, true, false), "F5"), "pause");
     assert_string_equal(hint_of(keys_hints(FOCUS_INPUT, true, true), "F5"), "go on");
     assert_string_equal(hint_of(keys_hints(FOCUS_INPUT, true, true), "F6"), "one word");
+    assert_string_equal(hint_of(keys_hints(FOCUS_INPUT, false, true), "F5"), "go on");
     assert_null(hint_of(keys_hints(FOCUS_INPUT, false, false), "F6"));
     assert_string_equal(hint_of(keys_hints(FOCUS_FADERS, true, false), "Space"), "pause");
     assert_string_equal(hint_of(keys_hints(FOCUS_FADERS, true, true), "Space"), "go on");

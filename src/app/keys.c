@@ -343,6 +343,6 @@ const struct key_hint *keys_hints(enum focus focus, bool answering, bool paused)
     case FOCUS_TRANSCRIPT:
         return hints_transcript;
     default:
-        return !answering ? hints_idle : paused ? hints_paused : hints_answering;
+        return paused ? hints_paused : answering ? hints_answering : hints_idle;
     }
 }
