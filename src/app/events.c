@@ -44,37 +44,33 @@ static void on_ready(struct app *app, const struct event *e)
     app_go_on(app);
 }
 
-/* What was queued behind an answer that failed goes back to where it was typed. */
-static void return_queued(struct app *app)
+/* What was not answered goes back to where it was typed: `prompt` (NULL: none), and what was queued. */
+static void give_back(struct app *app, const char *prompt)
 {
-    if (app->queued == NULL || app->ops == NULL || app->ops->set_input == NULL)
-        return;
-    app->ops->set_input(app->ops_ctx, app->queued);
-    free(app->queued);
-    app->queued = NULL;
-}
-
-/* A prompt that failed before its first word (one that is too long, say) goes back to where it was typed, with
- * what was queued behind it; sent again it takes the place of the one that failed. */
-static void return_prompt(struct app *app, const struct turn *answer)
-{
-    struct turn *user = answer->parent;
     struct str text = STR_INIT;
 
-    if (answer->n_tokens > 0 || user == NULL || user->role != ROLE_USER) {
-        return_queued(app);
+    if (app->ops == NULL || app->ops->set_input == NULL || (prompt == NULL && app->queued == NULL))
         return;
-    }
-    app->editing = user;
-    if (app->ops == NULL || app->ops->set_input == NULL)
-        return;
-    str_add_text(&text, str_text(&user->text));
+    if (prompt != NULL)
+        str_add_text(&text, prompt);
     if (app->queued != NULL)
-        str_add_format(&text, "\n%s", app->queued);
+        str_add_format(&text, "%s%s", prompt != NULL ? "\n" : "", app->queued);
     free(app->queued);
     app->queued = NULL;
     app->ops->set_input(app->ops_ctx, str_text(&text));
     str_done(&text);
+}
+
+/* An answer that failed. A prompt that never got a word (one that is too long, say) is given back too: sent
+ * again it takes the place of the one that failed. */
+static void give_back_unanswered(struct app *app, const struct turn *answer)
+{
+    struct turn *user = answer->parent;
+    bool unanswered = answer->n_tokens == 0 && user != NULL && user->role == ROLE_USER;
+
+    if (unanswered)
+        app->editing = user;
+    give_back(app, unanswered ? str_text(&user->text) : NULL);
 }
 
 /* The model could not be opened: back to the one before, where there is one. */
@@ -89,7 +85,7 @@ static void on_failed(struct app *app, const char *why)
     app->previous_model = NULL;
     if (previous == NULL) {
         app_drop_next(app, END_ERROR);
-        return_queued(app);
+        give_back(app, NULL);
         return;
     }
     snprintf(said, sizeof said, "%s", why);
@@ -328,7 +324,7 @@ static void on_error(struct app *app, const struct event *e)
         app->stopping = false;
         app->state = APP_IDLE;
         app_end_turn(app, t, END_ERROR);
-        return_prompt(app, t);
+        give_back_unanswered(app, t);
     }
     if (app->status.failed && e->request == 0)
         on_failed(app, e->text);
