@@ -268,8 +268,8 @@ static void offer_first_argument(const struct command *c, struct words *w)
     }
 }
 
-/* What stands where the table does not reach: words that are part of the syntax, second arguments.
- */
+/* What stands where the table does not reach: words that are part of the syntax,
+ * second arguments. */
 static const struct {
     const char *before; /* the line up to the word */
     const char *words[4];

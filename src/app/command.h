@@ -31,8 +31,8 @@ extern const size_t n_commands;
 
 const struct command *command_find(const char *name); /* aliases too; NULL */
 
-/* Runs "/name args". An unknown name suggests the nearest. Messages go to the app's message line.
- */
+/* Runs "/name args". An unknown name suggests the nearest. Messages go to the app's
+ * message line. */
 void command_run(struct app *app, const char *line);
 
 /* The words that could stand where `start` is in `line` (readline's view of completion):

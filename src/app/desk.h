@@ -72,8 +72,8 @@ double fader_travel(enum knob knob, double value, int32_t n_vocab, bool *beyond)
 /* "0.80", "50", "off", "greedy", "1.10": at most 15 bytes. */
 void fader_value_text(enum knob knob, double value, char out[16]);
 
-/* True when the stage of this knob is not used because temperature is greedy and it acts after it.
- */
+/* True when the stage of this knob is not used because temperature is greedy and it
+ * acts after it. */
 bool fader_is_idle(const struct desk *d, enum knob knob);
 
 #endif

@@ -78,8 +78,8 @@ static double stop_at(enum knob knob, size_t i, int32_t n_vocab)
     return i + 1 == n_stops(knob, n_vocab) ? 0 : top_k_stop(i);
 }
 
-/* The order in which values stand on the scale: off is the right end of top-k, the left of min-p.
- */
+/* The order in which values stand on the scale: off is the right end of top-k, the
+ * left of min-p. */
 static double rank_of(enum knob knob, double value)
 {
     return knob == KNOB_TOP_K && value <= 0 ? INFINITY : value;

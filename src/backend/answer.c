@@ -177,8 +177,8 @@ static bool draw_token(struct generator *g, int32_t *id)
 
 /* ---- one answer ----------------------------------------------------------------------------- */
 
-/* What decode makes without pace: from draws that no wait stood before, as long as there are any.
- */
+/* What decode makes without pace: from draws that no wait stood before, as long as
+ * there are any. */
 static void measure_full_speed(struct generator *g)
 {
     const int64_t now = clock_now_ns(), busy = now - g->timing.free_since;

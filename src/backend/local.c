@@ -139,8 +139,8 @@ static bool leaves_room(const struct local *l, const struct token_list *tokens, 
     return tokens->n + (size_t)room <= (size_t)l->source.ctx_size;
 }
 
-/* Leaves out turns until a quarter of the context is free, or nothing more can go. Says what went.
- */
+/* Leaves out turns until a quarter of the context is free, or nothing more can go.
+ * Says what went. */
 static bool drop_turns(struct local *l, const struct request *r, struct token_list *tokens)
 {
     const size_t before = l->dropped, tokens_before = tokens->n;

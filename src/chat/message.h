@@ -1,5 +1,5 @@
-/* Messages: what has been said, in the order in which a model reads it. Plain data, owned copies.
- */
+/* Messages: what has been said, in the order in which a model reads it. Plain data,
+ * owned copies. */
 #ifndef FADER_CHAT_MESSAGE_H
 #define FADER_CHAT_MESSAGE_H
 
@@ -23,8 +23,8 @@ struct message_list {
 const char *role_name(enum role role); /* "system", "user", "assistant" */
 int role_find(const char *name);       /* enum role, or -1 */
 
-/* Appends a copy; `tokens` may be NULL. Returns the message inside the list (valid until it grows).
- */
+/* Appends a copy; `tokens` may be NULL. Returns the message inside the list (valid
+ * until it grows). */
 struct message *message_list_add(struct message_list *list, enum role role, const char *text,
                                  const int32_t *tokens, size_t n_tokens);
 void message_list_done(struct message_list *list);

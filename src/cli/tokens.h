@@ -1,5 +1,5 @@
-/* What `tokenize` and `score` share: standard input as tokens, and the text that each token shows.
- */
+/* What `tokenize` and `score` share: standard input as tokens, and the text that each
+ * token shows. */
 #ifndef FADER_CLI_TOKENS_H
 #define FADER_CLI_TOKENS_H
 

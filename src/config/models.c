@@ -226,8 +226,8 @@ static char *model_digest(const cJSON *manifest)
     return NULL;
 }
 
-/* "llama3.2:1b" from .../manifests/registry/library/llama3.2/1b; other namespaces and hosts stay.
- */
+/* "llama3.2:1b" from .../manifests/registry/library/llama3.2/1b; other namespaces and
+ * hosts stay. */
 static char *ollama_name(const char *below_manifests)
 {
     static const char library[] = "registry.ollama.ai/library/", host[] = "registry.ollama.ai/";

@@ -42,8 +42,8 @@ void preset_free(struct preset *p);
  * `replace`. */
 bool preset_save(const struct preset *p, bool replace, char **path, struct error *err);
 
-/* Names of all presets, shipped ones in the order of interface.md 6 first, then the user's by name.
- */
+/* Names of all presets, shipped ones in the order of interface.md 6 first, then the
+ * user's by name. */
 struct preset_entry {
     char *name, *path;
     char *description; /* or NULL */

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 
-/* Every style that code may name. Names in files: the lower-case tail ("text", "accent", "heat_1").
- */
+/* Every style that code may name. Names in files: the lower-case tail ("text",
+ * "accent", "heat_1"). */
 enum style {
     STYLE_TEXT,         /* the transcript's text */
     STYLE_DIM,          /* what is cut, unused, or secondary */

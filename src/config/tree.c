@@ -107,8 +107,8 @@ static bool is_decimal(const char *text)
     return *p == '\0';
 }
 
-/* strtod and printf obey LC_NUMERIC. The program never sets it, but a library that links this may.
- */
+/* strtod and printf obey LC_NUMERIC. The program never sets it, but a library that
+ * links this may. */
 static locale_t enter_c_locale(locale_t *old)
 {
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);

@@ -6,8 +6,8 @@
 
 #include "base/utf8.h"
 
-/* Writes whole characters of `bytes` to `out`, and the bytes themselves to `raw` if not all were.
- */
+/* Writes whole characters of `bytes` to `out`, and the bytes themselves to `raw` if
+ * not all were. */
 static void emit(const char *bytes, size_t len, struct str *out, struct str *raw)
 {
     if (!utf8_add_clean(out, bytes, len) && raw != NULL)

@@ -154,8 +154,8 @@ struct session *session_new(struct model *m, const struct session_options *optio
                             struct error *err);
 void session_free(struct session *s);
 
-/* A copy that shares every KV block until one of them writes it. NULL with `err` when memory lacks.
- */
+/* A copy that shares every KV block until one of them writes it. NULL with `err` when
+ * memory lacks. */
 struct session *session_fork(const struct session *s, struct error *err);
 
 int32_t session_ctx_size(const struct session *s);

@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-/* ---- normalisation ----------------------------------------------------------------------------
- */
+/* ---- normalisation --------------------------------------------------------------------------- */
 
 /* Row t of the stream, normalised, becomes token t - first of n in `act`. */
 static void normalise(const struct step *s, const float *weight, const struct act *act,
@@ -49,8 +48,7 @@ static bool normalise_phase(const struct step *s, const float *weight, size_t fi
     return worker_phase(s->w, n_tasks);
 }
 
-/* ---- one layer --------------------------------------------------------------------------------
- */
+/* ---- one layer ------------------------------------------------------------------------------- */
 
 /* Q for rows first .. n - 1, K and V for all. */
 static bool run_qkv(const struct step *s, const struct loaded_layer *y, size_t first)
@@ -203,8 +201,7 @@ static bool run_layer(const struct step *s, size_t layer)
     return run_ff(s, y, first);
 }
 
-/* ---- jobs -------------------------------------------------------------------------------------
- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
 static struct step step_of(const struct pass *p, struct worker *w)
 {

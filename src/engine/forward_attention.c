@@ -59,8 +59,8 @@ static void take_queries(const struct step *s, const float *row, size_t kv_head,
     }
 }
 
-/* Puts K (turned) and V of one token and head into the cache. Uses the scratch of a widened block.
- */
+/* Puts K (turned) and V of one token and head into the cache. Uses the scratch of a
+ * widened block. */
 static void store_token(const struct step *s, size_t layer, size_t head, size_t token)
 {
     size_t head_dim = (size_t)s->m->info.head_dim, dim = s->l->dim,
@@ -135,8 +135,7 @@ static void finish_heads(const struct step *s, const struct sums *from, size_t k
     }
 }
 
-/* ---- one token a session ----------------------------------------------------------------------
- */
+/* ---- one token a session --------------------------------------------------------------------- */
 
 static size_t most_segments(const struct pass *p, size_t first)
 {
@@ -208,8 +207,7 @@ void lane_join(const struct step *s, size_t first, size_t token, float *row)
     }
 }
 
-/* ---- many tokens of one session ----------------------------------------------------------------
- */
+/* ---- many tokens of one session -------------------------------------------------------------- */
 
 size_t tile_tasks(const struct pass *p)
 {

@@ -115,8 +115,8 @@ size_t ff_tasks(const struct loaded *l, const struct loaded_layer *layer, size_t
     return row_blocks(&layer->gate) * spans(l, n);
 }
 
-/* Each 32 rows of the result are one block of columns for `down`: they become codes here and now.
- */
+/* Each 32 rows of the result are one block of columns for `down`: they become codes
+ * here and now. */
 static void store_ff(const struct step *s, const struct loaded_layer *layer,
                      const struct tile *tile, const struct task_range *r, size_t panel, size_t n,
                      size_t n_all)

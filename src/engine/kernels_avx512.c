@@ -12,8 +12,8 @@
 
 enum { LANES = KERNEL_LANES, BLOCK = KERNEL_BLOCK, PREFETCH = 512 };
 
-/* A block of 32 columns of two groups: word r of w<j> holds columns 4j .. 4j+3 of row r, unsigned.
- */
+/* A block of 32 columns of two groups: word r of w<j> holds columns 4j .. 4j+3 of row
+ * r, unsigned. */
 struct tile {
     __m512i w0, w1, w2, w3, w4, w5, w6, w7;
     __m512 d, m;
@@ -149,8 +149,8 @@ INLINE void pair_times_panel(const uint8_t *group, size_t group_bytes, const str
     }
 }
 
-/* A single token has nothing to share a tile with, and an odd group no partner: those are AVX2's.
- */
+/* A single token has nothing to share a tile with, and an odd group no partner: those
+ * are AVX2's. */
 INLINE void matmul_codes(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out,
                          enum pack pack, size_t bytes)
 {

@@ -19,8 +19,8 @@ struct loaded_layer {
     float *q_bias, *k_bias, *v_bias, *out_bias, *gate_bias, *up_bias, *down_bias; /* or NULL */
 };
 
-/* Activations of a batch in the form that matmul reads: panels of KERNEL_PANEL tokens, end to end.
- */
+/* Activations of a batch in the form that matmul reads: panels of KERNEL_PANEL tokens,
+ * end to end. */
 struct act {
     size_t cols; /* padded to 32 */
     int8_t *q;

@@ -54,8 +54,8 @@ static bool is_type_suffix(const char *text, size_t len)
     return false;
 }
 
-/* How much of a file's name is the model's: without folder, ".gguf", part number and weight type.
- */
+/* How much of a file's name is the model's: without folder, ".gguf", part number and
+ * weight type. */
 static char *label_from_path(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;

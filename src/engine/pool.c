@@ -212,8 +212,8 @@ int pool_threads(const struct pool *p)
 
 /* ---- life cycle ----------------------------------------------------------------------------- */
 
-/* Starts threads 1 .. n - 1 with every signal blocked but those that report a fault of their own.
- */
+/* Starts threads 1 .. n - 1 with every signal blocked but those that report a fault of
+ * their own. */
 static int start_threads(struct pool *p)
 {
     sigset_t all, old;

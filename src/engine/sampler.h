@@ -66,16 +66,16 @@ struct knobs knobs_default(void);
  * or -1. */
 int knob_find(const char *name);
 
-/* Whether `value` may be set; `n_vocab` 0 = unknown. On refusal `err` names knob, value and range.
- */
+/* Whether `value` may be set; `n_vocab` 0 = unknown. On refusal `err` names knob,
+ * value and range. */
 bool knob_check(enum knob knob, double value, int32_t n_vocab, struct error *err);
 
 /* Writes the value as /set would take it back ("0.8", "50", "-1"), without a trailing zero too
  * many. */
 void knob_format(enum knob knob, double value, char out[32]);
 
-/* Name of a stage as `fader sample` prints it: "penalty", "temperature", "top_k", "top_p", "min_p".
- */
+/* Name of a stage as `fader sample` prints it: "penalty", "temperature", "top_k",
+ * "top_p", "min_p". */
 const char *stage_name(enum stage stage);
 
 struct sampler_input {

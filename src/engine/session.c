@@ -23,8 +23,7 @@ static size_t padded_vocab(const struct model *m)
     return ((size_t)m->info.n_vocab + 31) / 32 * 32;
 }
 
-/* ---- life cycle -------------------------------------------------------------------------------
- */
+/* ---- life cycle ------------------------------------------------------------------------------ */
 
 static struct kv_store *store_for(struct model *m, enum cache_type type)
 {
@@ -101,8 +100,7 @@ struct session *session_fork(const struct session *from, struct error *err)
     return s;
 }
 
-/* ---- facts ------------------------------------------------------------------------------------
- */
+/* ---- facts ----------------------------------------------------------------------------------- */
 
 int32_t session_ctx_size(const struct session *s)
 {
@@ -150,8 +148,7 @@ int32_t session_reuse(struct session *s, const int32_t *ids, size_t n)
     return (int32_t)same;
 }
 
-/* ---- evaluation -------------------------------------------------------------------------------
- */
+/* ---- evaluation ------------------------------------------------------------------------------ */
 
 static bool check_ids(const struct model *m, const int32_t *ids, size_t n, struct error *err)
 {

@@ -17,8 +17,8 @@
 #define LETTERS "\\p{L}"
 #define NUMBERS "\\p{N}"
 
-/* White space but the last of it before a word, so that the word keeps one space; else all of it.
- */
+/* White space but the last of it before a word, so that the word keeps one space; else
+ * all of it. */
 #define SPACES "[" SPACE "]+(?![^" SPACE "])|[" SPACE "]+"
 
 #define GPT2                                                                                       \

@@ -108,8 +108,8 @@ static void keeps_text(const struct app *app, enum knob knob, bool large, char o
     }
 }
 
-/* The number ends at column `end`, its unit stands behind; it gives way to the value on its left.
- */
+/* The number ends at column `end`, its unit stands behind; it gives way to the value
+ * on its left. */
 static void draw_keeps(struct canvas *c, int row, int from, int end, int limit, const char *text)
 {
     const char *unit = strchr(text, ' ');

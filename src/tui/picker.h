@@ -28,8 +28,8 @@ void picker_done(struct picker *p);
 
 enum picker_answer { PICKER_OPEN, PICKER_CHOSEN, PICKER_CLOSED };
 
-/* Arrows, PgUp, PgDn, Home, End, Enter, Esc, q; a letter goes to the next name that begins with it.
- */
+/* Arrows, PgUp, PgDn, Home, End, Enter, Esc, q; a letter goes to the next name that
+ * begins with it. */
 enum picker_answer picker_key(struct picker *p, int key, int page);
 void picker_draw(struct picker *p, struct canvas *c, struct rect area);
 /* A click on the row of an item selects it; a second one chooses it. */

@@ -25,8 +25,8 @@ static enum style style_of(double bits)
                       : STYLE_HEAT_3;
 }
 
-/* A column of `rows` cells, filled from the bottom; a token without surprise still leaves a trace.
- */
+/* A column of `rows` cells, filled from the bottom; a token without surprise still
+ * leaves a trace. */
 static void draw_column(struct canvas *c, struct rect area, int col, double bits, double scale)
 {
     int levels = (int)lround(bits / scale * area.rows * LEVELS);

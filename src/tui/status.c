@@ -82,8 +82,8 @@ static void context_field(struct fields *f, const struct app *app)
         set_field(f, FIELD_CACHE, "", "", "");
         return;
     }
-    /* up, so that a context with anything in it is not at 0 %, and not at 100 % before it is full
-     */
+    /* up, so that a context with anything in it is not at 0 %, and not at 100 % before
+     * it is full */
     int64_t percent = ((int64_t)app->ctx_used * 100 + total - 1) / total;
     if (percent == 100 && app->ctx_used < total)
         percent = 99;

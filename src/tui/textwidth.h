@@ -41,8 +41,8 @@ enum { TEXT_TAB = 4 };
  * reaches the end of the text. */
 void text_next(const char *bytes, size_t len, struct grapheme *out);
 
-/* The glyphs of a grapheme (at most GRAPHEME_GLYPHS); returns how many. None for newlines and tabs.
- */
+/* The glyphs of a grapheme (at most GRAPHEME_GLYPHS); returns how many. None for
+ * newlines and tabs. */
 size_t text_glyphs(const char *bytes, const struct grapheme *g, struct glyph out[GRAPHEME_GLYPHS]);
 
 int text_tab_width(int column);

@@ -155,8 +155,8 @@ static void focused_key(struct tui *t, const struct term_event *event)
     }
 }
 
-/* On the page of keys every key says what it is, but those that are needed to read and to leave it.
- */
+/* On the page of keys every key says what it is, but those that are needed to read and
+ * to leave it. */
 static bool is_to_explain(int key)
 {
     bool scrolls = key >= KEYS_UP && key <= KEYS_PAGE_DOWN && key != KEYS_LEFT && key != KEYS_RIGHT;
