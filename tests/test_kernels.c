@@ -141,6 +141,7 @@ static void random_matrix_done(struct random_matrix *r)
 /* A panel of random activations, in both forms. */
 struct random_panel {
     struct panel panel;
+    float x[BLOCKS_MAX * KERNEL_BLOCK];
     float f32[TOKENS_MAX * BLOCKS_MAX * KERNEL_BLOCK];
     int8_t q[TOKENS_MAX * BLOCKS_MAX * KERNEL_BLOCK];
     struct act_scale scale[TOKENS_MAX * BLOCKS_MAX];
@@ -152,10 +153,11 @@ static void random_panel_init(struct random_panel *r, size_t n, size_t real_cols
 
     r->panel = (struct panel){n, cols, r->q, r->scale, r->f32};
     for (size_t t = 0; t < n; t++) {
-        float *x = r->f32 + t * cols;
-        memset(x, 0, cols * sizeof *x);
-        fill_floats(x, real_cols, 3.0f);
-        kernels_scalar.quantize(x, cols / 32, n, r->q + t * 32, r->scale + t);
+        memset(r->x, 0, cols * sizeof *r->x);
+        fill_floats(r->x, real_cols, 3.0f);
+        kernels_scalar.quantize(r->x, cols / 32, n, r->q + t * 32, r->scale + t);
+        for (size_t c = 0; c < cols; c++)
+            r->f32[(c / 32 * n + t) * 32 + c % 32] = r->x[c];
     }
 }
 
@@ -200,8 +202,8 @@ static void take_token(struct random_panel *one, const struct random_panel *all,
     size_t n = all->panel.n, cols = all->panel.cols;
 
     one->panel = (struct panel){1, cols, one->q, one->scale, one->f32};
-    memcpy(one->f32, all->f32 + t * cols, cols * sizeof *one->f32);
     for (size_t b = 0; b < cols / 32; b++) {
+        memcpy(one->f32 + b * 32, all->f32 + (b * n + t) * 32, 32 * sizeof *one->f32);
         memcpy(one->q + b * 32, all->q + (b * n + t) * 32, 32);
         one->scale[b] = all->scale[b * n + t];
     }
@@ -253,7 +255,7 @@ static void test_matmul_truth(void **ctx)
             for (size_t c = 0; c < cols; c++) {
                 size_t b = c / 32 * n + t;
                 double x = matrix_reads_floats(&r.matrix)
-                               ? (double)panel.f32[t * panel.panel.cols + c]
+                               ? (double)panel.f32[b * 32 + c % 32]
                                : (double)panel.scale[b].d * panel.q[b * 32 + c % 32];
                 sum += x * (double)row[c];
                 size += fabs(x * (double)row[c]);

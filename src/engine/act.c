@@ -23,28 +23,29 @@ struct panel act_panel(const struct act *a, size_t n, size_t i)
 }
 
 void act_set_block(const struct act *a, const struct kernels *kernels, size_t n, size_t t,
-                   size_t block, const float *x)
+                   size_t block, const float *x, bool floats)
 {
     struct panel p = act_panel(a, n, t / KERNEL_PANEL);
-    size_t at = block * p.n + t % KERNEL_PANEL;
     size_t first = t / KERNEL_PANEL * KERNEL_PANEL;
+    size_t at = first * (a->cols / KERNEL_BLOCK) + block * p.n + t % KERNEL_PANEL;
 
-    kernels->quantize(x, 1, 1, a->q + first * a->cols + at * KERNEL_BLOCK,
-                      a->scale + first * (a->cols / KERNEL_BLOCK) + at);
+    if (floats)
+        memcpy(a->f32 + at * KERNEL_BLOCK, x, KERNEL_BLOCK * sizeof *x);
+    else
+        kernels->quantize(x, 1, 1, a->q + at * KERNEL_BLOCK, a->scale + at);
 }
 
 void act_set(const struct act *a, const struct kernels *kernels, size_t n, size_t t, const float *x,
              bool codes, bool floats)
 {
     struct panel p = act_panel(a, n, t / KERNEL_PANEL);
-    size_t first = t / KERNEL_PANEL * KERNEL_PANEL, at = t % KERNEL_PANEL;
+    size_t first = t / KERNEL_PANEL * KERNEL_PANEL, n_blocks = a->cols / KERNEL_BLOCK;
+    size_t at = first * n_blocks + t % KERNEL_PANEL;
 
     if (codes)
-        kernels->quantize(x, a->cols / KERNEL_BLOCK, p.n,
-                          a->q + first * a->cols + at * KERNEL_BLOCK,
-                          a->scale + first * (a->cols / KERNEL_BLOCK) + at);
-    if (floats)
-        memcpy(a->f32 + t * a->cols, x, a->cols * sizeof *x);
+        kernels->quantize(x, n_blocks, p.n, a->q + at * KERNEL_BLOCK, a->scale + at);
+    for (size_t b = 0; floats && b < n_blocks; b++, at += p.n)
+        memcpy(a->f32 + at * KERNEL_BLOCK, x + b * KERNEL_BLOCK, KERNEL_BLOCK * sizeof *x);
 }
 
 /* ---- rotations ------------------------------------------------------------------------------ */

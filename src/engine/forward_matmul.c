@@ -129,10 +129,7 @@ static void store_ff(const struct step *s, const struct loaded_layer *layer,
         float values[ROWS] = {0};
         for (size_t g = 0; g < r->n_groups; g++)
             memcpy(values + g * LANES, tile->v + (g * n + t) * LANES, LANES * sizeof *values);
-        if (floats)
-            memcpy(ff->f32 + token * ff->cols + r->group * LANES, values, sizeof values);
-        else
-            act_set_block(ff, s->k, n_all, token, r->group / TASK_GROUPS, values);
+        act_set_block(ff, s->k, n_all, token, r->group / TASK_GROUPS, values, floats);
     }
 }
 

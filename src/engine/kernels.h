@@ -48,7 +48,7 @@ struct panel { /* activations of n tokens, cols columns (a multiple of 32) */
     size_t n, cols;
     const int8_t *q;               /* [cols / 32][n][32]; integer weights read these ... */
     const struct act_scale *scale; /* [cols / 32][n] */
-    const float *f32;              /* [n][cols]: ... and float weights this */
+    const float *f32;              /* [cols / 32][n][32]: ... and float weights this */
 };
 
 /* One block of the KV cache, seen by some queries of one KV head. Updates the running softmax of

@@ -1,4 +1,4 @@
-/* Kernels for AVX2, FMA and F16C: matrices, and the table. Each does what its twin in
+/* Kernels for AVX2, FMA and F16C: matrices of codes, and the table. Each does what its twin in
  * kernels_scalar.c does, in the same order. */
 #include "config.h"
 
@@ -9,8 +9,6 @@
 #include "engine/avx2_lanes.h"
 
 enum { PREFETCH = 512 }; /* bytes ahead; measured best on the machines at hand */
-
-/* ---- matrices of codes ---------------------------------------------------------------------- */
 
 /* A block of 8 rows x 32 columns, unpacked: word r of w[j] holds columns 4j .. 4j+3 of row r. Loops
  * over it are written out: it must live in registers. */
@@ -187,83 +185,6 @@ void avx2_matmul_q4_1(const uint8_t *groups, size_t n_groups, const struct panel
 void avx2_matmul_q8_0(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out)
 {
     matmul_codes(groups, n_groups, a, out, PACK_Q8_0);
-}
-
-/* ---- matrices of floats --------------------------------------------------------------------- */
-
-INLINE __m256 load_column(const uint8_t *p, enum pack pack)
-{
-    if (pack == PACK_F16)
-        return load_halves(p);
-    if (pack == PACK_F32)
-        return _mm256_loadu_ps((const float *)(const void *)p);
-    __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p));
-    return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
-}
-
-/* Sums of one token: even and odd columns apart. */
-struct sums {
-    __m256 even, odd;
-};
-
-INLINE void add_columns(struct sums *s, __m256 w0, __m256 w1, const float *x)
-{
-    s->even = _mm256_fmadd_ps(w0, _mm256_set1_ps(x[0]), s->even);
-    s->odd = _mm256_fmadd_ps(w1, _mm256_set1_ps(x[1]), s->odd);
-}
-
-/* One group times `n` tokens, a constant of at most 4. */
-INLINE void dot_floats(const uint8_t *p, const float *x, size_t cols, size_t n, float *out,
-                       enum pack pack)
-{
-    size_t bytes = LANES * (pack == PACK_F32 ? 4 : 2);
-    struct sums s0 = {_mm256_setzero_ps(), _mm256_setzero_ps()}, s1 = s0, s2 = s0, s3 = s0;
-
-    for (size_t c = 0; c < cols; c += 2, p += 2 * bytes, x += 2) {
-        _mm_prefetch((const char *)(p + PREFETCH), _MM_HINT_T0);
-        __m256 w0 = load_column(p, pack), w1 = load_column(p + bytes, pack);
-        add_columns(&s0, w0, w1, x);
-        if (n > 1) {
-            add_columns(&s1, w0, w1, x + cols);
-            add_columns(&s2, w0, w1, x + 2 * cols);
-            add_columns(&s3, w0, w1, x + 3 * cols);
-        }
-    }
-    _mm256_storeu_ps(out, _mm256_add_ps(s0.even, s0.odd));
-    if (n > 1) {
-        _mm256_storeu_ps(out + LANES, _mm256_add_ps(s1.even, s1.odd));
-        _mm256_storeu_ps(out + 2 * LANES, _mm256_add_ps(s2.even, s2.odd));
-        _mm256_storeu_ps(out + 3 * LANES, _mm256_add_ps(s3.even, s3.odd));
-    }
-}
-
-INLINE void matmul_floats(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out,
-                          enum pack pack)
-{
-    size_t bytes = a->cols * LANES * (pack == PACK_F32 ? 4 : 2);
-
-    for (size_t g = 0; g < n_groups; g++, groups += bytes) {
-        size_t t = 0;
-        for (; t + 4 <= a->n; t += 4, out += 4 * LANES)
-            dot_floats(groups, a->f32 + t * a->cols, a->cols, 4, out, pack);
-        for (; t < a->n; t++, out += LANES)
-            dot_floats(groups, a->f32 + t * a->cols, a->cols, 1, out, pack);
-    }
-}
-
-void avx2_matmul_f16(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out)
-{
-    matmul_floats(groups, n_groups, a, out, PACK_F16);
-}
-
-void avx2_matmul_bf16(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out)
-{
-    matmul_floats(groups, n_groups, a, out, PACK_BF16);
-}
-
-void avx2_matmul_f32(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out)
-{
-    matmul_floats(groups, n_groups, a, out, PACK_F32);
 }
 
 const struct kernels kernels_avx2 = {

@@ -115,25 +115,29 @@ static float read_float(const uint8_t *p, enum pack pack)
     return value;
 }
 
-/* Even and odd columns have an accumulator each. */
+/* One group times one token, whose first block is x. */
+static void dot_floats(const uint8_t *group, const struct panel *a, const float *x,
+                       float out[LANES], enum pack pack)
+{
+    size_t size = pack == PACK_F32 ? 4 : 2;
+
+    memset(out, 0, LANES * sizeof *out);
+    for (size_t b = 0; b < a->cols / BLOCK; b++, x += a->n * BLOCK) {
+        for (size_t c = 0; c < BLOCK; c++) {
+            for (size_t r = 0; r < LANES; r++, group += size)
+                out[r] = fmaf(read_float(group, pack), x[c], out[r]);
+        }
+    }
+}
+
 static void matmul_floats(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out,
                           enum pack pack)
 {
     size_t size = pack == PACK_F32 ? 4 : 2;
 
     for (size_t g = 0; g < n_groups; g++, groups += a->cols * LANES * size) {
-        for (size_t t = 0; t < a->n; t++) {
-            const float *x = a->f32 + t * a->cols;
-            for (size_t r = 0; r < LANES; r++) {
-                float even = 0.0f, odd = 0.0f;
-                for (size_t c = 0; c < a->cols; c += 2) {
-                    even = fmaf(read_float(groups + (c * LANES + r) * size, pack), x[c], even);
-                    odd = fmaf(read_float(groups + ((c + 1) * LANES + r) * size, pack), x[c + 1],
-                               odd);
-                }
-                *out++ = even + odd;
-            }
-        }
+        for (size_t t = 0; t < a->n; t++, out += LANES)
+            dot_floats(groups, a, a->f32 + t * BLOCK, out, pack);
     }
 }
 

@@ -106,8 +106,8 @@ struct panel act_panel(const struct act *a, size_t n, size_t i);
 void act_set(const struct act *a, const struct kernels *kernels, size_t n, size_t t, const float *x,
              bool codes, bool floats);
 
-/* The codes of 32 columns of it only: block number `block`, from x [32]. */
+/* 32 columns of it only, as codes or as floats: block number `block`, from x [32]. */
 void act_set_block(const struct act *a, const struct kernels *kernels, size_t n, size_t t,
-                   size_t block, const float *x);
+                   size_t block, const float *x, bool floats);
 
 #endif
