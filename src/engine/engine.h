@@ -58,11 +58,17 @@ struct model_load_options {
     bool no_repack; /* run from the map: less memory, slower */
     void (*progress)(void *ctx, double share); /* may be NULL; called from the loading thread */
     void *progress_ctx;
+    const atomic_bool *cancel; /* may be NULL; polled between pieces of a megabyte or so */
+    uint64_t room;             /* bytes of memory that there are; 0: what the system says */
 };
 
-/* Repacks and starts the threads. False with `err` when a weight type or architecture is not known
- * (named), or memory lacks. */
+/* Places the weights and starts the threads. They are repacked, unless that was not wanted or the
+ * model would not fit twice into what memory there is: in the file, which stays cached, and in the
+ * copy. Then they are used in place, with the same results. False with `err` when a weight type is
+ * not known (named), memory lacks, or `cancel` was set: then the model is as model_open made it. */
 bool model_load(struct model *m, const struct model_load_options *options, struct error *err);
+bool model_is_repacked(const struct model *m);
+const char *model_notice(const struct model *m); /* what a user should know of that, or NULL */
 int model_threads(const struct model *m);
 
 /* Bytes of weights that one decode step reads: all but an embedding that is only looked up. */

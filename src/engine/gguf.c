@@ -451,13 +451,35 @@ bool gguf_is_damaged(const struct gguf *g)
     return false;
 }
 
-void gguf_release(const struct gguf *g, const struct gguf_tensor *tensor)
+/* From `offset`, rounded down to `align` but not out of the file's map, to the last whole page. */
+static void advise(const struct gguf *g, const struct gguf_tensor *t, uint64_t offset,
+                   uint64_t bytes, uintptr_t align, int advice)
 {
-    (void)g;
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = (uintptr_t)tensor->data;
-    uintptr_t first = (start + page - 1) & ~(page - 1),
-              last = (start + tensor->bytes) & ~(page - 1);
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), map = (uintptr_t)g->parts[t->part].map;
 
+    if (offset >= t->bytes)
+        return;
+    uintptr_t first = (uintptr_t)t->data + offset, last = first;
+    last += bytes < t->bytes - offset ? bytes : t->bytes - offset;
+    first &= ~(align - 1);
+    first = first > map ? first : map;
+    last &= ~(page - 1);
     if (last > first)
-        madvise((void *)first, last - first, MADV_DONTNEED);
+        madvise((void *)first, last - first, advice);
+}
+
+void gguf_will_read(const struct gguf *g, const struct gguf_tensor *tensor, uint64_t offset,
+                    uint64_t bytes)
+{
+    advise(g, tensor, offset, bytes, (uintptr_t)sysconf(_SC_PAGESIZE), MADV_WILLNEED);
+}
+
+/* A fault maps the pages around it too, those in front that were released before among them: they
+ * go again. */
+void gguf_release(const struct gguf *g, const struct gguf_tensor *tensor, uint64_t offset,
+                  uint64_t bytes)
+{
+    enum { FAULT_AROUND = 1 << 16 };
+
+    advise(g, tensor, offset, bytes, FAULT_AROUND, MADV_DONTNEED);
 }

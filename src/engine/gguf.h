@@ -108,7 +108,12 @@ bool gguf_check_whole(const struct gguf *g, struct error *err);
 /* Only the second half of that, without a system call: a read met the new end. */
 bool gguf_is_damaged(const struct gguf *g);
 
-/* Tells the kernel that a tensor's pages will not be read again (they leave the resident set). */
-void gguf_release(const struct gguf *g, const struct gguf_tensor *tensor);
+/* Tells the system that these bytes of a tensor will be read soon (it begins to fetch them from the
+ * disk), or will not be read again (their pages leave the resident set). Bytes beyond its end are
+ * left out. */
+void gguf_will_read(const struct gguf *g, const struct gguf_tensor *tensor, uint64_t offset,
+                    uint64_t bytes);
+void gguf_release(const struct gguf *g, const struct gguf_tensor *tensor, uint64_t offset,
+                  uint64_t bytes);
 
 #endif

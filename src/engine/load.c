@@ -1,4 +1,5 @@
-/* model_load: chooses the kernels, starts the pool, and has it repack the weights. */
+/* model_load: chooses the kernels, starts the pool, and makes the buffers. Where the weights go is
+ * load_weights.c's. */
 #include "config.h"
 
 #include "engine/loaded.h"
@@ -15,23 +16,7 @@ static size_t pad32(size_t n)
     return (n + 31) / 32 * 32;
 }
 
-/* ---- the plan ------------------------------------------------------------------------------- */
-
-/* Calls `visit` for every matrix of the model once (a tied head is the embedding's). */
-typedef void (*matrix_visitor)(void *ctx, struct matrix *m);
-
-static void visit_matrices(struct model *m, matrix_visitor visit, void *ctx)
-{
-    struct loaded *l = m->loaded;
-
-    for (int32_t i = 0; i < m->info.n_layer; i++) {
-        struct loaded_layer *y = &l->layers[i];
-        struct matrix *all[] = {&y->q, &y->k, &y->v, &y->out, &y->gate, &y->up, &y->down};
-        for (size_t k = 0; k < sizeof all / sizeof *all; k++)
-            visit(ctx, all[k]);
-    }
-    visit(ctx, &l->head);
-}
+/* ---- matrices ---------------------------------------------------------------------------------- */
 
 static bool init_matrices(struct model *m, struct error *err)
 {
@@ -97,81 +82,6 @@ static void load_vectors(struct model *m)
     take_vectors(m, m->loaded->vectors);
 }
 
-/* ---- repacking ------------------------------------------------------------------------------ */
-
-struct repack_job {
-    struct model *m;
-    const struct model_load_options *options;
-    struct matrix **matrices; /* [n] */
-    size_t n, cap;
-    size_t bytes, done;
-};
-
-static void plan_matrix(void *ctx, struct matrix *m)
-{
-    struct repack_job *job = ctx;
-    size_t bytes = m->n_groups * m->group_bytes;
-
-    mem_grow(&job->matrices, &job->cap, job->n + 1, sizeof *job->matrices);
-    job->matrices[job->n++] = m;
-    job->bytes += (bytes + ALIGN - 1) / ALIGN * ALIGN;
-}
-
-/* All workers, matrix by matrix; what has been read of the map is given back as soon as all are
- * past it. */
-static void repack(void *ctx, struct worker *w)
-{
-    struct repack_job *job = ctx;
-    enum { GROUPS = 8 };
-
-    for (size_t i = 0; i <= job->n; i++) {
-        size_t groups = i < job->n ? job->matrices[i]->n_groups : 0, task;
-        if (!worker_phase(w, (groups + GROUPS - 1) / GROUPS))
-            return;
-        if (i > 0 && worker_index(w) == 0) {
-            const struct matrix *past = job->matrices[i - 1];
-            gguf_release(job->m->file, past->source);
-            job->done += past->n_groups * past->group_bytes;
-            if (job->options->progress != NULL)
-                job->options->progress(job->options->progress_ctx,
-                                       (double)job->done / (double)job->bytes);
-        }
-        while (worker_next(w, &task)) {
-            const struct matrix *m = job->matrices[i];
-            for (size_t g = task * GROUPS; g < groups && g < (task + 1) * GROUPS; g++)
-                matrix_pack(m, g, m->data + g * m->group_bytes);
-        }
-    }
-}
-
-static bool repack_all(struct model *m, const struct model_load_options *options, struct error *err)
-{
-    struct loaded *l = m->loaded;
-    struct repack_job job = {.m = m, .options = options};
-    bool ok = true;
-
-    visit_matrices(m, plan_matrix, &job);
-    l->weights_bytes = job.bytes;
-    l->weights = mem_map(l->weights_bytes);
-    if (l->weights == NULL) {
-        ok = error_set(err, "%s: no memory for %zu MB of weights", m->info.path,
-                       l->weights_bytes >> 20);
-        goto done;
-    }
-    uint8_t *at = l->weights;
-    for (size_t i = 0; i < job.n; i++) {
-        size_t bytes = job.matrices[i]->n_groups * job.matrices[i]->group_bytes;
-        job.matrices[i]->data = at;
-        at += (bytes + ALIGN - 1) / ALIGN * ALIGN;
-    }
-    pool_run(l->pool, repack, &job, NULL);
-    if (m->token_embd == m->output)
-        l->embd.data = l->head.data;
-done:
-    free(job.matrices);
-    return ok;
-}
-
 /* ---- buffers -------------------------------------------------------------------------------- */
 
 /* Cuts pieces out of one block: counts only, while base is NULL. */
@@ -196,18 +106,6 @@ static void carve_act(struct carver *c, struct act *a, size_t tokens, size_t col
     a->f32 = carve(c, tokens * cols, sizeof *a->f32);
 }
 
-static size_t widest_groups(struct model *m)
-{
-    struct repack_job job = {0};
-    size_t most = 0;
-
-    visit_matrices(m, plan_matrix, &job);
-    for (size_t i = 0; i < job.n; i++)
-        most = job.matrices[i]->group_bytes > most ? job.matrices[i]->group_bytes : most;
-    free(job.matrices);
-    return most;
-}
-
 static void carve_scratch(struct model *m, struct carver *c, struct worker_scratch *s)
 {
     const struct loaded *l = m->loaded;
@@ -216,7 +114,7 @@ static void carve_scratch(struct model *m, struct carver *c, struct worker_scrat
 
     s->row = carve(c, widest, sizeof(float));
     carve_act(c, &s->own, 1, widest);
-    s->groups = l->weights == NULL ? carve(c, TASK_GROUPS, widest_groups(m)) : NULL;
+    s->groups = l->weights == NULL ? carve(c, TASK_GROUPS, loaded_widest_group(m)) : NULL;
     s->kv = carve(c, kv_scratch_floats((size_t)m->info.head_dim), sizeof(float));
     s->q = carve(c, queries * l->dim, sizeof(float));
     s->o = carve(c, queries * l->dim, sizeof(float));
@@ -331,10 +229,7 @@ static bool load(struct model *m, const struct model_load_options *options, stru
     l->scratch = mem_array((size_t)threads, sizeof *l->scratch);
     measure(m);
     load_vectors(m);
-    l->reads_map = options->no_repack || m->token_embd != m->output;
-    if (!options->no_repack && !repack_all(m, options, err))
-        return false;
-    return gguf_check_whole(m->file, err);
+    return loaded_place_weights(m, options, err) && gguf_check_whole(m->file, err);
 }
 
 bool model_load(struct model *m, const struct model_load_options *options, struct error *err)
@@ -350,6 +245,16 @@ bool model_load(struct model *m, const struct model_load_options *options, struc
         return false;
     }
     return true;
+}
+
+bool model_is_repacked(const struct model *m)
+{
+    return m->loaded != NULL && m->loaded->weights != NULL;
+}
+
+const char *model_notice(const struct model *m)
+{
+    return m->loaded == NULL || m->loaded->notice[0] == '\0' ? NULL : m->loaded->notice;
 }
 
 int model_threads(const struct model *m)

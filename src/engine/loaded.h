@@ -53,8 +53,9 @@ struct loaded {
     struct matrix embd, head;
     uint8_t *weights; /* one map for all repacked matrices */
     size_t weights_bytes;
-    float *vectors; /* one block for all norms and biases */
-    bool reads_map; /* the forward pass still reads the file */
+    float *vectors;   /* one block for all norms and biases */
+    bool reads_map;   /* the forward pass still reads the file */
+    char notice[128]; /* why the weights were left in the file, when nobody asked for it */
     struct rope_table rope;
     struct kv_store *kv[2]; /* by enum cache_type; NULL until needed */
 
@@ -80,6 +81,11 @@ enum {
     TILE_QUERIES = 48, /* queries that share a widened block of the cache, in prefill */
     SEGMENT = 256      /* positions summed on their own in attention; then joined in order */
 };
+
+/* Repacks the weights, or leaves them where they are (load_weights.c). */
+bool loaded_place_weights(struct model *m, const struct model_load_options *options,
+                          struct error *err);
+size_t loaded_widest_group(const struct model *m); /* bytes of the widest of all matrices' groups */
 
 /* Makes the buffers hold `batch` tokens. False when memory lacks; the old ones stay. */
 bool loaded_reserve_batch(struct model *m, size_t batch);
