@@ -4,12 +4,13 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "blocks.h"
 #include "engine/exp.h"
 #include "engine/kernels.h"
 #include "engine/quant.h"
 #include "engine/repack.h"
 
-enum { ROUNDS = 40, TOKENS_MAX = KERNEL_PANEL, BLOCKS_MAX = 7, GROUPS_MAX = 5 };
+enum { ROUNDS = 40, TOKENS_MAX = KERNEL_PANEL, BLOCKS_MAX = 24, GROUPS_MAX = 5 };
 
 /* ---- random things -------------------------------------------------------------------------- */
 
@@ -84,17 +85,11 @@ struct random_matrix {
     uint8_t *packed;
 };
 
-static void set_half(uint8_t *p, float value)
-{
-    uint16_t half = quant_f32_to_f16(value);
-
-    memcpy(p, &half, sizeof half);
-}
-
-/* Random bytes are all right as codes, but not as the scales in front of them, and not as floats.
- */
+/* Random bytes are all right as codes, but not as the halves beside them, and not as floats. */
 static void tame(const struct quant_traits *t, uint8_t *data, size_t n_blocks)
 {
+    const struct block_halves *h = block_halves_find(t->id);
+
     for (size_t i = 0; i < n_blocks; i++, data += t->block_bytes) {
         float value = random_float(1.0f);
         uint16_t narrow = quant_f32_to_bf16(value);
@@ -103,9 +98,9 @@ static void tame(const struct quant_traits *t, uint8_t *data, size_t n_blocks)
         else if (t->id == QUANT_BF16)
             memcpy(data, &narrow, sizeof narrow);
         else
-            set_half(data, value);
-        if (t->id == QUANT_Q4_1)
-            set_half(data + 2, random_float(1.0f));
+            block_set_half(data + (h != NULL ? h->d_at : 0), value);
+        if (h != NULL && h->m_at > 0)
+            block_set_half(data + h->m_at, random_float(1.0f));
     }
 }
 
@@ -161,15 +156,18 @@ static void random_panel_init(struct random_panel *r, size_t n, size_t real_cols
     }
 }
 
-static const uint32_t types[] = {QUANT_F32,  QUANT_F16,  QUANT_BF16,
-                                 QUANT_Q8_0, QUANT_Q4_0, QUANT_Q4_1};
+static const uint32_t types[] = {QUANT_F32,  QUANT_F16,  QUANT_BF16, QUANT_Q8_0,   QUANT_Q4_0,
+                                 QUANT_Q4_1, QUANT_Q5_0, QUANT_Q5_1, QUANT_Q2_K,   QUANT_Q3_K,
+                                 QUANT_Q4_K, QUANT_Q5_K, QUANT_Q6_K, QUANT_IQ4_NL, QUANT_IQ4_XS};
 
+/* A few blocks; floats need no whole ones. */
 static size_t random_cols(uint32_t type)
 {
-    size_t cols = (1 + random_below(BLOCKS_MAX)) * 32;
+    size_t block = quant_find(type)->block_elements;
 
-    /* Floats need no whole blocks. */
-    return quant_find(type)->block_elements == 1 ? cols - random_below(32) : cols;
+    if (block == 1)
+        return 1 + random_below(7 * 32);
+    return (1 + random_below(block == 32 ? 7 : BLOCKS_MAX / 8)) * block;
 }
 
 static void test_matmul_sets(void **ctx)

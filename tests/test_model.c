@@ -212,8 +212,8 @@ static void test_refusals(void **state)
 {
     static const struct change changes[] = {
         {"blk.1.attn_q.weight", TYPE, 14, NULL, "rows of 64 elements are not whole blocks of Q6_K"},
-        {"blk.1.attn_q.weight", TYPE, 6, NULL,
-         "tensor blk.1.attn_q.weight: type Q5_0 is not supported yet"},
+        {"blk.1.attn_q.weight", TYPE, 39, NULL,
+         "tensor blk.1.attn_q.weight: type MXFP4 is not supported yet"},
         {"blk.1.attn_q.weight", TYPE, 4, NULL,
          "tensor blk.1.attn_q.weight: no type has the number 4"},
         {"output_norm.weight", 12, QUANT_F16, NULL,

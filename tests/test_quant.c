@@ -127,7 +127,7 @@ static void test_table(void **state)
         assert_string_equal(t->name, cJSON_GetObjectItem(one, "name")->valuestring);
         assert_int_equal(t->block_elements, number(one, "elements"));
         assert_int_equal(t->block_bytes, number(one, "bytes"));
-        assert_int_equal(t->supported, t->dequantize_row != NULL);
+        assert_int_equal(quant_supported(t), t->pack_block != NULL);
     }
     cJSON_Delete(goldens);
     assert_null(quant_find(4)); /* Q4_2, long gone */

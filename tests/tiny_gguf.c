@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "blocks.h"
 #include "engine/gguf.h"
 
 /* ---- any file ------------------------------------------------------------------------------ */
@@ -155,31 +156,20 @@ static float next_normal(struct maker *m)
     return sum - 6;
 }
 
-static void fill_codes(struct maker *m, uint8_t *codes, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        codes[i] = (uint8_t)next_random(m);
-}
-
-/* One block with values of about `scale` standard deviation. */
+/* One block with values of about `scale` standard deviation: random bytes, but for its halves. */
 static void add_block(struct maker *m, uint32_t type, float scale, struct str *out)
 {
-    float jitter = 1 + 0.2f * next_normal(m);
+    const struct block_halves *h = block_halves_find(type);
+    size_t bytes = quant_find(type)->block_bytes;
+    float d = scale * (1 + 0.2f * next_normal(m)) / h->spread;
+    uint8_t block[BLOCK_BYTES_MAX];
 
-    if (type == QUANT_Q8_0) {
-        struct block_q8_0 b = {.d = quant_f32_to_f16(scale * jitter / 73)};
-        fill_codes(m, (uint8_t *)b.q, sizeof b.q);
-        str_add(out, (const char *)&b, sizeof b);
-    } else if (type == QUANT_Q4_0) {
-        struct block_q4_0 b = {.d = quant_f32_to_f16(scale * jitter / 4.6f)};
-        fill_codes(m, b.q, sizeof b.q);
-        str_add(out, (const char *)&b, sizeof b);
-    } else {
-        struct block_q4_1 b = {.d = quant_f32_to_f16(scale * jitter / 4.6f),
-                               .m = quant_f32_to_f16(-7.5f * scale * jitter / 4.6f)};
-        fill_codes(m, b.q, sizeof b.q);
-        str_add(out, (const char *)&b, sizeof b);
-    }
+    for (size_t i = 0; i < bytes; i++)
+        block[i] = (uint8_t)next_random(m);
+    block_set_half(block + h->d_at, d);
+    if (h->m_at > 0)
+        block_set_half(block + h->m_at, d * h->centre);
+    str_add(out, (const char *)block, bytes);
 }
 
 static void add_value(uint32_t type, float value, struct str *out)

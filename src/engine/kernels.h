@@ -5,13 +5,14 @@
  *   - vectors are KERNEL_LANES floats; where a sum crosses lanes, it is that of lane_sum in
  *     kernels_scalar.c, in every set;
  *   - products of codes are exact integers (int8 activations, codes of at most 8 bits, 32 columns);
+ *     what they are multiplied by is written down at struct act_scale;
  *   - floats are accumulated per lane, in ascending order of blocks, columns or positions, by fused
  *     multiply-adds that are written out (fmaf, vfmadd): the compiler contracts nothing by itself;
  *   - exp is our own polynomial; there is no libm but the correctly rounded sqrt and fmaf.
  * Lane = row (of a matrix), = position (of a score), = dimension (of a value), so a result never
  * depends on how many rows, tokens or queries are computed beside it.
  *
- * Weights come repacked (repack.h) in groups of 8 interleaved rows; activations in panels of up
+ * Weights come repacked (pack.h, repack.h) in groups of 8 interleaved rows; activations in panels of up
  * to KERNEL_PANEL tokens. Nothing here needs a scalar tail: what is narrower than a vector is
  * padded with zeros. */
 #ifndef FADER_ENGINE_KERNELS_H
@@ -22,26 +23,28 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "engine/pack.h"
 
 enum {
-    KERNEL_LANES = 8,     /* rows of a group */
-    KERNEL_BLOCK = 32,    /* columns that share an activation scale */
     KERNEL_PANEL = 32,    /* most tokens in a panel */
     KERNEL_POSITIONS = 32 /* positions in a block of the KV cache */
 };
 
-/* How the weights of a matrix are stored after repacking; per group of 8 rows, block after block:
- *   Q4_1  8 f16 d, 8 f16 m, then 128 bytes: 32-bit word r of vector j (0 - 3) holds columns
- *         4j .. 4j+3 of row r in its low nibbles, 16+4j .. 16+4j+3 in its high nibbles
- *   Q4_0  the same without m (it is -8 d)
- *   Q8_0  8 f16 d, then 256 bytes: word r of vector j (0 - 7) holds columns 4j .. 4j+3 of row r
- *   F16, BF16, F32: column after column, 8 rows each */
-enum pack { PACK_Q4_0, PACK_Q4_1, PACK_Q8_0, PACK_F16, PACK_BF16, PACK_F32, PACK_COUNT };
-
-struct act_scale { /* of one token in one block of 32 columns */
-    float d;       /* x is about d * q */
-    float sum;     /* d * isum */
-    int32_t isum;  /* sum of the 32 codes */
+/* One row times one token, block of 32 columns after block, acc = 0 to begin with. `dot` is the sum
+ * of code times activation code; of a half, of 16 of them; o is the offset of the pack.
+ *   a scale for 32 columns (all but Q6_K, Q3_K, Q2_K):
+ *       D = d, or d * (float)scale;  M = m, or -(m * (float)min), or d * (float)-o
+ *       acc = fma((float)dot, D * act.d, acc)
+ *       acc = fma(M, act.sum, acc), where there is a min or an offset
+ *   a scale for 16 columns: v and u are whole numbers
+ *       v = sum over halves of scale * (dot - o * act.half);  u = that of min * act.half
+ *       acc = fma((float)v, d * act.d, acc)
+ *       acc = fma((float)u, -(m * act.d), acc), where there is a min */
+struct act_scale {   /* of one token in one block of 32 columns */
+    float d;         /* x is about d * q */
+    float sum;       /* d * isum */
+    int32_t isum;    /* sum of the 32 codes */
+    int16_t half[2]; /* sums of the first and the second 16 */
 };
 
 struct panel { /* activations of n tokens, cols columns (a multiple of 32) */

@@ -187,11 +187,37 @@ void avx2_matmul_q8_0(const uint8_t *groups, size_t n_groups, const struct panel
     matmul_codes(groups, n_groups, a, out, PACK_Q8_0);
 }
 
+#define SCALAR(name, pack)                                                                         \
+    void avx2_matmul_##name(const uint8_t *groups, size_t n_groups, const struct panel *a,         \
+                            float *out)                                                            \
+    {                                                                                              \
+        kernels_scalar.matmul[pack](groups, n_groups, a, out);                                     \
+    }
+
+SCALAR(q5_0, PACK_Q5_0)
+SCALAR(q5_1, PACK_Q5_1)
+SCALAR(iq4_nl, PACK_IQ4_NL)
+SCALAR(q4_k, PACK_Q4_K)
+SCALAR(q5_k, PACK_Q5_K)
+SCALAR(q6_k, PACK_Q6_K)
+SCALAR(q3_k, PACK_Q3_K)
+SCALAR(q2_k, PACK_Q2_K)
+SCALAR(iq4_xs, PACK_IQ4_XS)
+
 const struct kernels kernels_avx2 = {
     .name = "avx2",
     .matmul = {[PACK_Q4_0] = avx2_matmul_q4_0,
                [PACK_Q4_1] = avx2_matmul_q4_1,
                [PACK_Q8_0] = avx2_matmul_q8_0,
+               [PACK_Q5_0] = avx2_matmul_q5_0,
+               [PACK_Q5_1] = avx2_matmul_q5_1,
+               [PACK_IQ4_NL] = avx2_matmul_iq4_nl,
+               [PACK_Q4_K] = avx2_matmul_q4_k,
+               [PACK_Q5_K] = avx2_matmul_q5_k,
+               [PACK_Q6_K] = avx2_matmul_q6_k,
+               [PACK_Q3_K] = avx2_matmul_q3_k,
+               [PACK_Q2_K] = avx2_matmul_q2_k,
+               [PACK_IQ4_XS] = avx2_matmul_iq4_xs,
                [PACK_F16] = avx2_matmul_f16,
                [PACK_BF16] = avx2_matmul_bf16,
                [PACK_F32] = avx2_matmul_f32},

@@ -36,8 +36,8 @@ INLINE __m256i round_code(__m256 x, __m256 inverse)
     return _mm256_and_si256(_mm256_castps_si256(rounded), _mm256_set1_epi32(0xFF));
 }
 
-/* Rounds x * inverse to bytes; returns their sum. */
-INLINE int32_t round_codes(struct four x, float inverse, int8_t *q)
+/* Rounds x * inverse to bytes; `half` becomes the sums of the first and the second 16. */
+INLINE void round_codes(struct four x, float inverse, int8_t *q, int16_t half[2])
 {
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     const __m256i bias = _mm256_set1_epi8((char)0x80);
@@ -47,10 +47,12 @@ INLINE int32_t round_codes(struct four x, float inverse, int8_t *q)
     __m256i codes = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(low, high), order);
 
     _mm256_storeu_si256((__m256i *)q, codes);
-    /* sad sums unsigned bytes: shift the codes up by 128 each, take 32 * 128 away again. */
+    /* sad sums unsigned bytes, 8 at a time: shift the codes up by 128 each, take that away again.
+     */
     __m256i sums = _mm256_sad_epu8(_mm256_xor_si256(codes, bias), _mm256_setzero_si256());
-    __m128i s = _mm_add_epi64(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
-    return _mm_cvtsi128_si32(s) + _mm_extract_epi32(s, 2) - BLOCK * 128;
+    sums = _mm256_add_epi64(sums, _mm256_unpackhi_epi64(sums, sums));
+    half[0] = (int16_t)(_mm256_extract_epi16(sums, 0) - 16 * 128);
+    half[1] = (int16_t)(_mm256_extract_epi16(sums, 8) - 16 * 128);
 }
 
 INLINE float largest_of(struct four v)
@@ -70,8 +72,10 @@ void avx2_quantize(const float *x, size_t n_blocks, size_t stride, int8_t *q,
         float top = largest_of(v);
         bool none = !(top > 1e-30f);
         float d = none ? 0.0f : top / 127.0f;
-        int32_t sum = round_codes(v, none ? 0.0f : 127.0f / top, q);
-        *scale = (struct act_scale){d, d * (float)sum, sum};
+        int16_t half[2];
+        round_codes(v, none ? 0.0f : 127.0f / top, q, half);
+        int32_t sum = half[0] + half[1];
+        *scale = (struct act_scale){d, d * (float)sum, sum, {half[0], half[1]}};
     }
 }
 

@@ -32,74 +32,87 @@ static float read_half(const uint8_t *p)
 
 /* ---- matrices of codes ---------------------------------------------------------------------- */
 
-/* A packed block's codes as numbers, column by column. */
-static void unpack_codes(const uint8_t *codes, int16_t w[BLOCK][LANES], enum pack pack)
+/* Columns 16 * half ... of a row, times a token's. */
+static int32_t dot_half(const struct pack_tile *w, size_t half, size_t r, const int8_t *q)
 {
-    size_t words = pack == PACK_Q8_0 ? 8 : 4;
+    int32_t sum = 0;
 
-    for (size_t i = 0; i < words * LANES * 4; i++) {
-        size_t column = i / (LANES * 4) * 4 + i % 4, r = i / 4 % LANES;
-        if (pack == PACK_Q8_0) {
-            w[column][r] = (int8_t)codes[i];
-        } else {
-            w[column][r] = codes[i] & 15;
-            w[column + 16][r] = codes[i] >> 4;
-        }
+    for (size_t j = 4 * half; j < 4 * half + 4; j++) {
+        for (size_t c = 0; c < 4; c++)
+            sum += w->q[j][4 * r + c] * q[4 * j + c];
+    }
+    return sum;
+}
+
+/* One scale for 32 columns. */
+static void add_block(const struct pack_traits *p, const struct pack_tile *w, const int8_t *q,
+                      const struct act_scale *s, float acc[LANES])
+{
+    for (size_t r = 0; r < LANES; r++) {
+        int32_t dot = dot_half(w, 0, r, q) + dot_half(w, 1, r, q);
+        float d = w->d[r] * (float)w->scale[0][r];
+        acc[r] = fmaf((float)dot, d * s->d, acc[r]);
+        if (p->has_min)
+            acc[r] = fmaf(w->m[r] * (float)w->min[0][r], s->sum, acc[r]);
+        else if (p->offset > 0)
+            acc[r] = fmaf(d * -(float)p->offset, s->sum, acc[r]);
     }
 }
 
-/* One block of 8 rows times the same block of every token. */
-static void add_block(const uint8_t *block, const int8_t *q, const struct act_scale *s, size_t n,
-                      float *acc, enum pack pack)
+/* One for 16. */
+static void add_halves(const struct pack_traits *p, const struct pack_tile *w, const int8_t *q,
+                       const struct act_scale *s, float acc[LANES])
 {
-    float d[LANES], m[LANES];
-    int16_t w[BLOCK][LANES];
-
-    unpack_codes(block + (pack == PACK_Q4_1 ? 32 : 16), w, pack);
     for (size_t r = 0; r < LANES; r++) {
-        d[r] = read_half(block + 2 * r);
-        m[r] = pack == PACK_Q4_1 ? read_half(block + 16 + 2 * r) : d[r] * -8.0f;
-    }
-    for (size_t t = 0; t < n; t++, q += BLOCK, s++, acc += LANES) {
-        int32_t sum[LANES] = {0};
-        for (size_t c = 0; c < BLOCK; c++) {
-            for (size_t r = 0; r < LANES; r++)
-                sum[r] += w[c][r] * q[c];
+        int32_t v = 0, u = 0;
+        for (size_t h = 0; h < 2; h++) {
+            v += w->scale[h][r] * (dot_half(w, h, r, q) - p->offset * s->half[h]);
+            u += w->min[h][r] * s->half[h];
         }
-        for (size_t r = 0; r < LANES; r++) {
-            acc[r] = fmaf((float)sum[r], d[r] * s->d, acc[r]);
-            if (pack != PACK_Q8_0)
-                acc[r] = fmaf(m[r], s->sum, acc[r]);
-        }
+        acc[r] = fmaf((float)v, w->d[r] * s->d, acc[r]);
+        if (p->has_min)
+            acc[r] = fmaf((float)u, w->m[r] * s->d, acc[r]);
     }
 }
 
 static void matmul_codes(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out,
                          enum pack pack)
 {
-    size_t head = pack == PACK_Q4_1 ? 32 : 16, bytes = head + (pack == PACK_Q8_0 ? 256 : 128);
+    const struct pack_traits *p = &pack_traits[pack];
+    bool halves = p->scales == SCALES_I8_HALVES || p->scales == SCALES_U4_MINS_HALVES;
+    struct pack_tile w;
 
     memset(out, 0, n_groups * a->n * LANES * sizeof *out);
     for (size_t g = 0; g < n_groups; g++, out += a->n * LANES) {
-        for (size_t b = 0; b < a->cols / BLOCK; b++, groups += bytes)
-            add_block(groups, a->q + b * a->n * BLOCK, a->scale + b * a->n, a->n, out, pack);
+        for (size_t b = 0; b < a->cols / BLOCK; b++) {
+            pack_decode(pack, groups, b, &w);
+            for (size_t t = 0, at = b * a->n; t < a->n; t++, at++)
+                (halves ? add_halves : add_block)(p, &w, a->q + at * BLOCK, &a->scale[at],
+                                                  out + t * LANES);
+        }
+        groups += a->cols / p->columns * p->bytes;
     }
 }
 
-static void matmul_q4_0(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out)
-{
-    matmul_codes(groups, n_groups, a, out, PACK_Q4_0);
-}
+#define MATMUL_CODES(name, pack)                                                                   \
+    static void matmul_##name(const uint8_t *groups, size_t n_groups, const struct panel *a,       \
+                              float *out)                                                          \
+    {                                                                                              \
+        matmul_codes(groups, n_groups, a, out, pack);                                              \
+    }
 
-static void matmul_q4_1(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out)
-{
-    matmul_codes(groups, n_groups, a, out, PACK_Q4_1);
-}
-
-static void matmul_q8_0(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out)
-{
-    matmul_codes(groups, n_groups, a, out, PACK_Q8_0);
-}
+MATMUL_CODES(q4_0, PACK_Q4_0)
+MATMUL_CODES(q4_1, PACK_Q4_1)
+MATMUL_CODES(q5_0, PACK_Q5_0)
+MATMUL_CODES(q5_1, PACK_Q5_1)
+MATMUL_CODES(q8_0, PACK_Q8_0)
+MATMUL_CODES(iq4_nl, PACK_IQ4_NL)
+MATMUL_CODES(q4_k, PACK_Q4_K)
+MATMUL_CODES(q5_k, PACK_Q5_K)
+MATMUL_CODES(q6_k, PACK_Q6_K)
+MATMUL_CODES(q3_k, PACK_Q3_K)
+MATMUL_CODES(q2_k, PACK_Q2_K)
+MATMUL_CODES(iq4_xs, PACK_IQ4_XS)
 
 /* ---- matrices of floats --------------------------------------------------------------------- */
 
@@ -186,7 +199,7 @@ static void quantize(const float *x, size_t n_blocks, size_t stride, int8_t *q,
 {
     for (size_t b = 0; b < n_blocks; b++, x += BLOCK, q += stride * BLOCK, scale += stride) {
         float largest = 0.0f;
-        int32_t sum = 0;
+        int16_t half[2] = {0};
         for (size_t i = 0; i < BLOCK; i++)
             largest = fabsf(x[i]) > largest ? fabsf(x[i]) : largest;
         /* Too small to divide by: nothing that a float sum would still notice. */
@@ -194,9 +207,10 @@ static void quantize(const float *x, size_t n_blocks, size_t stride, int8_t *q,
         float d = none ? 0.0f : largest / 127.0f, inverse = none ? 0.0f : 127.0f / largest;
         for (size_t i = 0; i < BLOCK; i++) {
             q[i] = round_code(x[i] * inverse);
-            sum += q[i];
+            half[i / 16] = (int16_t)(half[i / 16] + q[i]);
         }
-        *scale = (struct act_scale){d, d * (float)sum, sum};
+        int32_t sum = half[0] + half[1];
+        *scale = (struct act_scale){d, d * (float)sum, sum, {half[0], half[1]}};
     }
 }
 
@@ -339,7 +353,16 @@ const struct kernels kernels_scalar = {
     .name = "scalar",
     .matmul = {[PACK_Q4_0] = matmul_q4_0,
                [PACK_Q4_1] = matmul_q4_1,
+               [PACK_Q5_0] = matmul_q5_0,
+               [PACK_Q5_1] = matmul_q5_1,
                [PACK_Q8_0] = matmul_q8_0,
+               [PACK_IQ4_NL] = matmul_iq4_nl,
+               [PACK_Q4_K] = matmul_q4_k,
+               [PACK_Q5_K] = matmul_q5_k,
+               [PACK_Q6_K] = matmul_q6_k,
+               [PACK_Q3_K] = matmul_q3_k,
+               [PACK_Q2_K] = matmul_q2_k,
+               [PACK_IQ4_XS] = matmul_iq4_xs,
                [PACK_F16] = matmul_f16,
                [PACK_BF16] = matmul_bf16,
                [PACK_F32] = matmul_f32},

@@ -226,7 +226,7 @@ static bool check_type(const struct model *m, const struct gguf_tensor *t, struc
     if (traits == NULL)
         return error_set(err, "%s: tensor %s: no type has the number %" PRIu32, m->info.path,
                          t->name, t->type);
-    if (!traits->supported)
+    if (!quant_supported(traits))
         return error_set(err, "%s: tensor %s: type %s is not supported yet", m->info.path, t->name,
                          traits->name);
     return true;

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "engine/quant.h"
+#include "engine/quant_impl.h"
 
 /* ---- half precision ------------------------------------------------------------------------ */
 
@@ -53,119 +53,45 @@ uint16_t quant_f32_to_bf16(float value)
     return (uint16_t)(shift_round(bits, 16));
 }
 
-/* ---- rows to floats ------------------------------------------------------------------------ */
-
-/* Blocks are copied out before they are read: `src` may have any alignment. */
-
-static void dequantize_f32(const void *src, float *dst, size_t n)
-{
-    memcpy(dst, src, n * sizeof *dst);
-}
-
-static void dequantize_f16(const void *src, float *dst, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        uint16_t half;
-        memcpy(&half, (const char *)src + i * sizeof half, sizeof half);
-        dst[i] = quant_f16_to_f32(half);
-    }
-}
-
-static void dequantize_bf16(const void *src, float *dst, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        uint16_t value;
-        memcpy(&value, (const char *)src + i * sizeof value, sizeof value);
-        dst[i] = quant_bf16_to_f32(value);
-    }
-}
-
-static void dequantize_q8_0(const void *src, float *dst, size_t n)
-{
-    for (size_t i = 0; i < n / QUANT_BLOCK; i++, dst += QUANT_BLOCK) {
-        struct block_q8_0 b;
-        memcpy(&b, (const char *)src + i * sizeof b, sizeof b);
-        float d = quant_f16_to_f32(b.d);
-        for (size_t k = 0; k < QUANT_BLOCK; k++)
-            dst[k] = d * (float)b.q[k];
-    }
-}
-
-static void dequantize_q4_0(const void *src, float *dst, size_t n)
-{
-    for (size_t i = 0; i < n / QUANT_BLOCK; i++, dst += QUANT_BLOCK) {
-        struct block_q4_0 b;
-        memcpy(&b, (const char *)src + i * sizeof b, sizeof b);
-        float d = quant_f16_to_f32(b.d);
-        for (size_t k = 0; k < QUANT_BLOCK / 2; k++) {
-            dst[k] = d * (float)((b.q[k] & 15) - 8);
-            dst[k + QUANT_BLOCK / 2] = d * (float)((b.q[k] >> 4) - 8);
-        }
-    }
-}
-
-static void dequantize_q4_1(const void *src, float *dst, size_t n)
-{
-    for (size_t i = 0; i < n / QUANT_BLOCK; i++, dst += QUANT_BLOCK) {
-        struct block_q4_1 b;
-        memcpy(&b, (const char *)src + i * sizeof b, sizeof b);
-        float d = quant_f16_to_f32(b.d), m = quant_f16_to_f32(b.m);
-        for (size_t k = 0; k < QUANT_BLOCK / 2; k++) {
-            dst[k] = d * (float)(b.q[k] & 15) + m;
-            dst[k + QUANT_BLOCK / 2] = d * (float)(b.q[k] >> 4) + m;
-        }
-    }
-}
-
 /* ---- the table ----------------------------------------------------------------------------- */
 
-_Static_assert(sizeof(struct block_q8_0) == 34, "as in the file");
-_Static_assert(sizeof(struct block_q4_0) == 18, "as in the file");
-_Static_assert(sizeof(struct block_q4_1) == 20, "as in the file");
+static const struct quant_traits *const supported[] = {
+    &quant_f32,  &quant_f16,  &quant_bf16, &quant_q8_0,   &quant_q4_0,
+    &quant_q4_1, &quant_q5_0, &quant_q5_1, &quant_q2_k,   &quant_q3_k,
+    &quant_q4_k, &quant_q5_k, &quant_q6_k, &quant_iq4_nl, &quant_iq4_xs};
 
-static const struct quant_traits traits[] = {
-    {QUANT_F32, "F32", 1, 4, true, dequantize_f32},
-    {QUANT_F16, "F16", 1, 2, true, dequantize_f16},
-    {QUANT_BF16, "BF16", 1, 2, true, dequantize_bf16},
-    {QUANT_Q8_0, "Q8_0", QUANT_BLOCK, sizeof(struct block_q8_0), true, dequantize_q8_0},
-    {QUANT_Q4_0, "Q4_0", QUANT_BLOCK, sizeof(struct block_q4_0), true, dequantize_q4_0},
-    {QUANT_Q4_1, "Q4_1", QUANT_BLOCK, sizeof(struct block_q4_1), true, dequantize_q4_1},
-    /* Known, and refused by name. */
-    {6, "Q5_0", 32, 22, false, NULL},
-    {7, "Q5_1", 32, 24, false, NULL},
-    {9, "Q8_1", 32, 36, false, NULL},
-    {10, "Q2_K", 256, 84, false, NULL},
-    {11, "Q3_K", 256, 110, false, NULL},
-    {12, "Q4_K", 256, 144, false, NULL},
-    {13, "Q5_K", 256, 176, false, NULL},
-    {14, "Q6_K", 256, 210, false, NULL},
-    {15, "Q8_K", 256, 292, false, NULL},
-    {16, "IQ2_XXS", 256, 66, false, NULL},
-    {17, "IQ2_XS", 256, 74, false, NULL},
-    {18, "IQ3_XXS", 256, 98, false, NULL},
-    {19, "IQ1_S", 256, 50, false, NULL},
-    {20, "IQ4_NL", 32, 18, false, NULL},
-    {21, "IQ3_S", 256, 110, false, NULL},
-    {22, "IQ2_S", 256, 82, false, NULL},
-    {23, "IQ4_XS", 256, 136, false, NULL},
-    {24, "I8", 1, 1, false, NULL},
-    {25, "I16", 1, 2, false, NULL},
-    {26, "I32", 1, 4, false, NULL},
-    {27, "I64", 1, 8, false, NULL},
-    {28, "F64", 1, 8, false, NULL},
-    {29, "IQ1_M", 256, 56, false, NULL},
-    {34, "TQ1_0", 256, 54, false, NULL},
-    {35, "TQ2_0", 256, 66, false, NULL},
-    {39, "MXFP4", 32, 17, false, NULL},
-    {40, "NVFP4", 64, 36, false, NULL},
-    {41, "Q1_0", 128, 18, false, NULL},
+/* Known, and refused by name. */
+static const struct quant_traits refused[] = {
+    {.id = 9, .name = "Q8_1", .block_elements = 32, .block_bytes = 36},
+    {.id = 15, .name = "Q8_K", .block_elements = 256, .block_bytes = 292},
+    {.id = 16, .name = "IQ2_XXS", .block_elements = 256, .block_bytes = 66},
+    {.id = 17, .name = "IQ2_XS", .block_elements = 256, .block_bytes = 74},
+    {.id = 18, .name = "IQ3_XXS", .block_elements = 256, .block_bytes = 98},
+    {.id = 19, .name = "IQ1_S", .block_elements = 256, .block_bytes = 50},
+    {.id = 21, .name = "IQ3_S", .block_elements = 256, .block_bytes = 110},
+    {.id = 22, .name = "IQ2_S", .block_elements = 256, .block_bytes = 82},
+    {.id = 24, .name = "I8", .block_elements = 1, .block_bytes = 1},
+    {.id = 25, .name = "I16", .block_elements = 1, .block_bytes = 2},
+    {.id = 26, .name = "I32", .block_elements = 1, .block_bytes = 4},
+    {.id = 27, .name = "I64", .block_elements = 1, .block_bytes = 8},
+    {.id = 28, .name = "F64", .block_elements = 1, .block_bytes = 8},
+    {.id = 29, .name = "IQ1_M", .block_elements = 256, .block_bytes = 56},
+    {.id = 34, .name = "TQ1_0", .block_elements = 256, .block_bytes = 54},
+    {.id = 35, .name = "TQ2_0", .block_elements = 256, .block_bytes = 66},
+    {.id = 39, .name = "MXFP4", .block_elements = 32, .block_bytes = 17},
+    {.id = 40, .name = "NVFP4", .block_elements = 64, .block_bytes = 36},
+    {.id = 41, .name = "Q1_0", .block_elements = 128, .block_bytes = 18},
 };
 
 const struct quant_traits *quant_find(uint32_t id)
 {
-    for (size_t i = 0; i < sizeof traits / sizeof traits[0]; i++) {
-        if (traits[i].id == id)
-            return &traits[i];
+    for (size_t i = 0; i < sizeof supported / sizeof *supported; i++) {
+        if (supported[i]->id == id)
+            return supported[i];
+    }
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        if (refused[i].id == id)
+            return &refused[i];
     }
     return NULL;
 }

@@ -2,8 +2,9 @@
  * is in it too, so that it can be refused by its name.
  *
  * A row of `n` elements is n / block_elements blocks of block_bytes, end to end. Layouts are those
- * of the GGUF format (little-endian, as the hosts that fader runs on); in the 4-bit types the low
- * nibbles hold the first half of a block and the high ones the second. */
+ * of the GGUF format (little-endian, as the hosts that fader runs on). A family of types is one
+ * file, quant_*.c: what a block is, its values, and how blocks of 8 rows are packed for the kernels
+ * (pack.h). */
 #ifndef FADER_ENGINE_QUANT_H
 #define FADER_ENGINE_QUANT_H
 
@@ -12,28 +13,24 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "engine/pack.h"
+
 enum quant_type { /* ids as GGUF files have them */
                   QUANT_F32 = 0,
                   QUANT_F16 = 1,
                   QUANT_Q4_0 = 2,
                   QUANT_Q4_1 = 3,
+                  QUANT_Q5_0 = 6,
+                  QUANT_Q5_1 = 7,
                   QUANT_Q8_0 = 8,
+                  QUANT_Q2_K = 10,
+                  QUANT_Q3_K = 11,
+                  QUANT_Q4_K = 12,
+                  QUANT_Q5_K = 13,
+                  QUANT_Q6_K = 14,
+                  QUANT_IQ4_NL = 20,
+                  QUANT_IQ4_XS = 23,
                   QUANT_BF16 = 30
-};
-
-enum { QUANT_BLOCK = 32 }; /* elements in a block of Q8_0, Q4_0 and Q4_1 */
-
-struct block_q8_0 { /* d * q */
-    uint16_t d;     /* f16 */
-    int8_t q[QUANT_BLOCK];
-};
-struct block_q4_0 { /* d * (q - 8) */
-    uint16_t d;
-    uint8_t q[QUANT_BLOCK / 2];
-};
-struct block_q4_1 { /* d * q + m */
-    uint16_t d, m;
-    uint8_t q[QUANT_BLOCK / 2];
 };
 
 struct quant_traits {
@@ -41,14 +38,24 @@ struct quant_traits {
     const char *name; /* "Q4_1" */
     uint32_t block_elements;
     uint32_t block_bytes;
-    bool supported; /* fader computes with it */
-    /* The exact values, n a multiple of block_elements; the scalar truth. NULL where not supported.
-     * `src` needs no alignment. */
+
+    /* The rest is zero for types that fader cannot compute with. */
+
+    /* The exact values, n a multiple of block_elements; the scalar truth. `src` needs no alignment.
+     */
     void (*dequantize_row)(const void *src, float *dst, size_t n);
+    /* One block of each of 8 rows (at any alignment) becomes a block of the pack. */
+    enum pack pack;
+    void (*pack_block)(const uint8_t *const rows[KERNEL_LANES], uint8_t *out);
 };
 
 /* The traits of a type id, or NULL for an id that no known GGUF has. */
 const struct quant_traits *quant_find(uint32_t id);
+
+static inline bool quant_supported(const struct quant_traits *traits)
+{
+    return traits->dequantize_row != NULL;
+}
 
 /* Bytes of a row of `n` elements (a multiple of block_elements), without a check for overflow. */
 static inline size_t quant_row_bytes(const struct quant_traits *traits, size_t n)

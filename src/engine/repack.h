@@ -2,9 +2,8 @@
  * them.
  *
  * A matrix knows its tensor and, once matrix_pack has filled it group by group, its packed copy.
- * Without one
- * (--no-repack) the groups that a task needs are packed into its scratch each time: slower, the
- * same bits. Rows beyond the last are zeros; columns are padded with zeros to 32. */
+ * Without one (--no-repack) the groups that a task needs are packed into its scratch each time:
+ * slower, the same bits. Rows beyond the last are zeros; columns are padded with zeros to 32. */
 #ifndef FADER_ENGINE_REPACK_H
 #define FADER_ENGINE_REPACK_H
 
@@ -13,10 +12,12 @@
 #include <stdint.h>
 
 #include "engine/gguf.h"
-#include "engine/kernels.h"
+#include "engine/pack.h"
+#include "engine/quant.h"
 
 struct matrix {
     const struct gguf_tensor *source;
+    const struct quant_traits *type;
     enum pack pack;
     size_t rows, cols; /* of the source */
     size_t padded_cols;

@@ -1,0 +1,34 @@
+/* Q8_0: blocks of 32 signed bytes with a scale. */
+#include "config.h"
+
+#include "engine/quant_impl.h"
+
+enum { BLOCK = 32 };
+
+struct block_q8_0 { /* d * q */
+    uint16_t d;
+    int8_t q[BLOCK];
+};
+
+_Static_assert(sizeof(struct block_q8_0) == 34, "as in the file");
+
+static void dequantize(const void *src, float *dst, size_t n)
+{
+    struct block_q8_0 b;
+
+    for (size_t i = 0; i < n / BLOCK; i++, dst += BLOCK) {
+        memcpy(&b, (const char *)src + i * sizeof b, sizeof b);
+        float d = quant_f16_to_f32(b.d);
+        for (size_t k = 0; k < BLOCK; k++)
+            dst[k] = d * (float)b.q[k];
+    }
+}
+
+static void pack(const uint8_t *const rows[QUANT_LANES], uint8_t *out)
+{
+    out = quant_pack_half(rows, offsetof(struct block_q8_0, d), out);
+    quant_pack_words(rows, offsetof(struct block_q8_0, q), 8, out);
+}
+
+const struct quant_traits quant_q8_0 = {QUANT_Q8_0, "Q8_0",    BLOCK, sizeof(struct block_q8_0),
+                                        dequantize, PACK_Q8_0, pack};
