@@ -11,28 +11,29 @@
 
 enum { BLOCK_BYTES_MAX = 256 };
 
-struct block_halves {
+struct block_parts {
     uint32_t type;
-    size_t d_at, m_at; /* where they are in a block; m_at 0: there is none */
-    float spread;      /* standard deviation of the values of random bytes, for d = 1 and ... */
-    float centre;      /* ... m = d * centre, which makes their mean 0 */
-};
-
-static const struct block_halves block_halves[] = {
-    {QUANT_Q8_0, 0, 0, 74, 0},        {QUANT_Q4_0, 0, 0, 4.6f, 0},
-    {QUANT_Q4_1, 0, 2, 4.6f, -7.5f},  {QUANT_Q5_0, 0, 0, 9.2f, 0},
-    {QUANT_Q5_1, 0, 2, 9.2f, -15.5f}, {QUANT_Q2_K, 80, 82, 14, 1.5f},
-    {QUANT_Q3_K, 108, 0, 43, 0},      {QUANT_Q4_K, 0, 2, 258, 7.5f},
-    {QUANT_Q5_K, 0, 2, 527, 15.5f},   {QUANT_Q6_K, 208, 0, 1366, 0},
-    {QUANT_IQ4_NL, 0, 0, 67, 0},      {QUANT_IQ4_XS, 0, 0, 1246, 0},
+    size_t d_at, m_at;          /* where the halves are in a block; m_at 0: there is none */
+    size_t scales_at, n_scales; /* and the bytes of integer scales */
+    float spread; /* standard deviation of the values of random bytes, for d = 1 and ... */
+    float centre; /* ... m = d * centre, which makes their mean 0 */
 };
 
 /* NULL for floats. */
-static inline const struct block_halves *block_halves_find(uint32_t type)
+static inline const struct block_parts *block_parts_find(uint32_t type)
 {
-    for (size_t i = 0; i < sizeof block_halves / sizeof *block_halves; i++) {
-        if (block_halves[i].type == type)
-            return &block_halves[i];
+    static const struct block_parts all[] = {
+        {QUANT_Q8_0, 0, 0, 0, 0, 74, 0},        {QUANT_Q4_0, 0, 0, 0, 0, 4.6f, 0},
+        {QUANT_Q4_1, 0, 2, 0, 0, 4.6f, -7.5f},  {QUANT_Q5_0, 0, 0, 0, 0, 9.2f, 0},
+        {QUANT_Q5_1, 0, 2, 0, 0, 9.2f, -15.5f}, {QUANT_Q2_K, 80, 82, 0, 16, 14, 1.5f},
+        {QUANT_Q3_K, 108, 0, 96, 12, 43, 0},    {QUANT_Q4_K, 0, 2, 4, 12, 258, 7.5f},
+        {QUANT_Q5_K, 0, 2, 4, 12, 527, 15.5f},  {QUANT_Q6_K, 208, 0, 192, 16, 1366, 0},
+        {QUANT_IQ4_NL, 0, 0, 0, 0, 67, 0},      {QUANT_IQ4_XS, 0, 0, 2, 6, 1246, 0},
+    };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (all[i].type == type)
+            return &all[i];
     }
     return NULL;
 }

@@ -10,7 +10,7 @@
 #include "engine/quant.h"
 #include "engine/repack.h"
 
-enum { ROUNDS = 40, TOKENS_MAX = KERNEL_PANEL, BLOCKS_MAX = 24, GROUPS_MAX = 5 };
+enum { TOKENS_MAX = KERNEL_PANEL, BLOCKS_MAX = 24, GROUPS_MAX = 5 };
 
 /* ---- random things -------------------------------------------------------------------------- */
 
@@ -78,217 +78,243 @@ static void assert_same(const char *what, const struct kernels *k, const void *a
 
 /* ---- matrices ------------------------------------------------------------------------------- */
 
-/* A random matrix in the file's form, as a tensor. */
-struct random_matrix {
+static const uint32_t types[] = {QUANT_F32,  QUANT_F16,  QUANT_BF16, QUANT_Q8_0,   QUANT_Q4_0,
+                                 QUANT_Q4_1, QUANT_Q5_0, QUANT_Q5_1, QUANT_Q2_K,   QUANT_Q3_K,
+                                 QUANT_Q4_K, QUANT_Q5_K, QUANT_Q6_K, QUANT_IQ4_NL, QUANT_IQ4_XS};
+enum { N_TYPES = sizeof types / sizeof *types };
+
+/* Tokens side by side, cycled through by round; then weights, and activations, at the limits of
+ * what codes and scales can be. */
+static const size_t counts[] = {1, 2, 3, 5, 8, 13, 31, TOKENS_MAX};
+enum { N_COUNTS = sizeof counts / sizeof *counts, ROUNDS = 8 * N_COUNTS };
+
+/* A random matrix in the file's form, as a tensor, and activations, in both forms. */
+struct problem {
+    const struct quant_traits *type;
     struct gguf_tensor tensor;
     struct matrix matrix;
     uint8_t *packed;
-};
-
-/* Random bytes are all right as codes, but not as the halves beside them, and not as floats. */
-static void tame(const struct quant_traits *t, uint8_t *data, size_t n_blocks)
-{
-    const struct block_halves *h = block_halves_find(t->id);
-
-    for (size_t i = 0; i < n_blocks; i++, data += t->block_bytes) {
-        float value = random_float(1.0f);
-        uint16_t narrow = quant_f32_to_bf16(value);
-        if (t->id == QUANT_F32)
-            memcpy(data, &value, sizeof value);
-        else if (t->id == QUANT_BF16)
-            memcpy(data, &narrow, sizeof narrow);
-        else
-            block_set_half(data + (h != NULL ? h->d_at : 0), value);
-        if (h != NULL && h->m_at > 0)
-            block_set_half(data + h->m_at, random_float(1.0f));
-    }
-}
-
-static void random_matrix_init(struct random_matrix *r, uint32_t type, size_t rows, size_t cols)
-{
-    const struct quant_traits *t = quant_find(type);
-    struct error err;
-    size_t bytes = rows * quant_row_bytes(t, cols);
-    uint8_t *data = mem_alloc(bytes);
-
-    fill_bytes(data, bytes);
-    tame(t, data, bytes / t->block_bytes);
-    r->tensor = (struct gguf_tensor){.name = "random",
-                                     .type = type,
-                                     .n_dims = 2,
-                                     .dims = {cols, rows, 1, 1},
-                                     .n_elements = rows * cols,
-                                     .data = data,
-                                     .bytes = bytes};
-    assert_true(matrix_init(&r->matrix, &r->tensor, &err));
-    r->packed = mem_alloc(r->matrix.n_groups * r->matrix.group_bytes + 4096);
-    for (size_t g = 0; g < r->matrix.n_groups; g++)
-        matrix_pack(&r->matrix, g, r->packed + g * r->matrix.group_bytes);
-    r->matrix.data = r->packed;
-}
-
-static void random_matrix_done(struct random_matrix *r)
-{
-    free((void *)(uintptr_t)r->tensor.data);
-    free(r->packed);
-}
-
-/* A panel of random activations, in both forms. */
-struct random_panel {
     struct panel panel;
-    float x[BLOCKS_MAX * KERNEL_BLOCK];
+    float x[TOKENS_MAX][BLOCKS_MAX * KERNEL_BLOCK];
     float f32[TOKENS_MAX * BLOCKS_MAX * KERNEL_BLOCK];
     int8_t q[TOKENS_MAX * BLOCKS_MAX * KERNEL_BLOCK];
     struct act_scale scale[TOKENS_MAX * BLOCKS_MAX];
 };
 
-static void random_panel_init(struct random_panel *r, size_t n, size_t real_cols)
+static uint8_t extreme_byte(void)
 {
-    size_t cols = (real_cols + 31) / 32 * 32;
+    static const uint8_t bytes[] = {0x00, 0xFF, 0x7F, 0x80, 0x0F, 0xF0};
 
-    r->panel = (struct panel){n, cols, r->q, r->scale, r->f32};
-    for (size_t t = 0; t < n; t++) {
-        memset(r->x, 0, cols * sizeof *r->x);
-        fill_floats(r->x, real_cols, 3.0f);
-        kernels_scalar.quantize(r->x, cols / 32, n, r->q + t * 32, r->scale + t);
-        for (size_t c = 0; c < cols; c++)
-            r->f32[(c / 32 * n + t) * 32 + c % 32] = r->x[c];
+    return bytes[random_below(sizeof bytes)];
+}
+
+/* Random bytes are all right as codes and scales; halves and floats have to be numbers. */
+static void fill_block(const struct quant_traits *t, uint8_t *data, bool extreme)
+{
+    const struct block_parts *p = block_parts_find(t->id);
+    float value = random_float(1.0f);
+
+    fill_bytes(data, t->block_bytes);
+    if (t->id == QUANT_F32) {
+        memcpy(data, &value, sizeof value);
+    } else if (p == NULL) {
+        uint16_t half = t->id == QUANT_BF16 ? quant_f32_to_bf16(value) : quant_f32_to_f16(value);
+        memcpy(data, &half, sizeof half);
+    } else {
+        if (extreme) {
+            memset(data, extreme_byte(), t->block_bytes);
+            memset(data + p->scales_at, extreme_byte(), p->n_scales);
+        }
+        block_set_half(data + p->d_at, value);
+        if (p->m_at > 0)
+            block_set_half(data + p->m_at, random_float(1.0f));
     }
 }
 
-static const uint32_t types[] = {QUANT_F32,  QUANT_F16,  QUANT_BF16, QUANT_Q8_0,   QUANT_Q4_0,
-                                 QUANT_Q4_1, QUANT_Q5_0, QUANT_Q5_1, QUANT_Q2_K,   QUANT_Q3_K,
-                                 QUANT_Q4_K, QUANT_Q5_K, QUANT_Q6_K, QUANT_IQ4_NL, QUANT_IQ4_XS};
+static void make_matrix(struct problem *p, size_t rows, size_t cols, bool extreme)
+{
+    struct error err;
+    size_t bytes = rows * quant_row_bytes(p->type, cols);
+    uint8_t *data = mem_alloc(bytes);
+
+    for (size_t at = 0; at < bytes; at += p->type->block_bytes)
+        fill_block(p->type, data + at, extreme);
+    p->tensor = (struct gguf_tensor){.name = "random",
+                                     .type = p->type->id,
+                                     .n_dims = 2,
+                                     .dims = {cols, rows, 1, 1},
+                                     .n_elements = rows * cols,
+                                     .data = data,
+                                     .bytes = bytes};
+    assert_true(matrix_init(&p->matrix, &p->tensor, &err));
+    p->packed = mem_alloc(p->matrix.n_groups * p->matrix.group_bytes + 4096);
+    for (size_t g = 0; g < p->matrix.n_groups; g++)
+        matrix_pack(&p->matrix, g, p->packed + g * p->matrix.group_bytes);
+    p->matrix.data = p->packed;
+}
+
+/* Of one token. Codes are +-127 when all are as large as the largest. */
+static void fill_activations(float *x, size_t n, bool extreme)
+{
+    size_t style = random_below(3);
+
+    fill_floats(x, n, 3.0f);
+    for (size_t i = 0; i < n && extreme; i++)
+        x[i] = style == 0 ? 3.0f : style == 1 ? -3.0f : x[i] < 0 ? -3.0f : 3.0f;
+}
+
+static void make_panel(struct problem *p, size_t n, bool extreme)
+{
+    size_t cols = p->matrix.padded_cols;
+
+    p->panel = (struct panel){n, cols, p->q, p->scale, p->f32};
+    for (size_t t = 0; t < n; t++) {
+        memset(p->x[t], 0, sizeof p->x[t]);
+        fill_activations(p->x[t], p->matrix.cols, extreme);
+        kernels_scalar.quantize(p->x[t], cols / 32, n, p->q + t * 32, p->scale + t);
+        for (size_t c = 0; c < cols; c++)
+            p->f32[(c / 32 * n + t) * 32 + c % 32] = p->x[t][c];
+    }
+}
 
 /* A few blocks; floats need no whole ones. */
-static size_t random_cols(uint32_t type)
+static size_t random_cols(const struct quant_traits *t)
 {
-    size_t block = quant_find(type)->block_elements;
-
-    if (block == 1)
+    if (t->block_elements == 1)
         return 1 + random_below(7 * 32);
-    return (1 + random_below(block == 32 ? 7 : BLOCKS_MAX / 8)) * block;
+    return (1 + random_below(t->block_elements == 32 ? 7 : BLOCKS_MAX / 8)) * t->block_elements;
+}
+
+static void problem_init(struct problem *p, uint32_t type, size_t round)
+{
+    size_t limits = round / N_COUNTS;
+
+    p->type = quant_find(type);
+    make_matrix(p, 1 + random_below(GROUPS_MAX * 8), random_cols(p->type), limits % 2 == 1);
+    make_panel(p, counts[round % N_COUNTS], limits % 4 >= 2);
+}
+
+static void problem_done(struct problem *p)
+{
+    free((void *)(uintptr_t)p->tensor.data);
+    free(p->packed);
+}
+
+/* All types, all rounds. */
+static void for_problems(void (*check)(const struct problem *p, size_t round))
+{
+    static struct problem p;
+
+    for (size_t i = 0; i < N_TYPES * ROUNDS; i++) {
+        problem_init(&p, types[i / ROUNDS], i % ROUNDS);
+        check(&p, i % ROUNDS);
+        problem_done(&p);
+    }
+}
+
+static void check_sets(const struct problem *p, size_t round)
+{
+    float a[GROUPS_MAX * TOKENS_MAX * 8], b[GROUPS_MAX * TOKENS_MAX * 8];
+    size_t n_groups = p->matrix.n_groups, bytes = n_groups * p->panel.n * 8 * sizeof *a;
+
+    (void)round;
+    kernels_scalar.matmul[p->matrix.pack](p->packed, n_groups, &p->panel, a);
+    for (size_t k = 0; k < n_sets; k++) {
+        memset(b, 0xFF, sizeof b);
+        sets[k]->matmul[p->matrix.pack](p->packed, n_groups, &p->panel, b);
+        assert_same(p->type->name, sets[k], a, b, bytes);
+    }
 }
 
 static void test_matmul_sets(void **ctx)
 {
-    static struct random_panel panel;
-    float a[GROUPS_MAX * TOKENS_MAX * 8], b[GROUPS_MAX * TOKENS_MAX * 8];
-
     (void)ctx;
-    for (size_t i = 0; i < ROUNDS * sizeof types / sizeof *types; i++) {
-        struct random_matrix r;
-        uint32_t type = types[i % (sizeof types / sizeof *types)];
-        size_t rows = 1 + random_below(GROUPS_MAX * 8), cols = random_cols(type);
-        size_t n = 1 + random_below(TOKENS_MAX);
-        random_matrix_init(&r, type, rows, cols);
-        random_panel_init(&panel, n, cols);
-        size_t bytes = r.matrix.n_groups * n * 8 * sizeof *a;
-        kernels_scalar.matmul[r.matrix.pack](r.packed, r.matrix.n_groups, &panel.panel, a);
-        for (size_t k = 0; k < n_sets; k++) {
-            memset(b, 0xFF, sizeof b);
-            sets[k]->matmul[r.matrix.pack](r.packed, r.matrix.n_groups, &panel.panel, b);
-            assert_same(quant_find(type)->name, sets[k], a, b, bytes);
-        }
-        random_matrix_done(&r);
-    }
-}
-
-/* One token's part of a panel, as a panel of its own. */
-static void take_token(struct random_panel *one, const struct random_panel *all, size_t t)
-{
-    size_t n = all->panel.n, cols = all->panel.cols;
-
-    one->panel = (struct panel){1, cols, one->q, one->scale, one->f32};
-    for (size_t b = 0; b < cols / 32; b++) {
-        memcpy(one->f32 + b * 32, all->f32 + (b * n + t) * 32, 32 * sizeof *one->f32);
-        memcpy(one->q + b * 32, all->q + (b * n + t) * 32, 32);
-        one->scale[b] = all->scale[b * n + t];
-    }
+    for_problems(check_sets);
 }
 
 /* What is computed beside a row or token must not show in its bits. */
+static void check_alone(const struct problem *p, size_t round)
+{
+    const struct kernels *k =
+        round % (n_sets + 1) == 0 ? &kernels_scalar : sets[round % (n_sets + 1) - 1];
+    size_t n = p->panel.n, t = random_below(n), g = random_below(p->matrix.n_groups);
+    float all[GROUPS_MAX * TOKENS_MAX * 8], alone[8], f32[BLOCKS_MAX * 32];
+    int8_t q[BLOCKS_MAX * 32];
+    struct act_scale scale[BLOCKS_MAX];
+    struct panel one = {1, p->panel.cols, q, scale, f32};
+
+    for (size_t b = 0; b < p->panel.cols / 32; b++) {
+        memcpy(f32 + b * 32, p->f32 + (b * n + t) * 32, 32 * sizeof *f32);
+        memcpy(q + b * 32, p->q + (b * n + t) * 32, 32);
+        scale[b] = p->scale[b * n + t];
+    }
+    k->matmul[p->matrix.pack](p->packed, p->matrix.n_groups, &p->panel, all);
+    k->matmul[p->matrix.pack](p->packed + g * p->matrix.group_bytes, 1, &one, alone);
+    assert_memory_equal(alone, all + (g * n + t) * 8, sizeof alone);
+}
+
 static void test_matmul_alone(void **ctx)
 {
-    static struct random_panel panel, one;
-    float all[GROUPS_MAX * TOKENS_MAX * 8], alone[8];
-
     (void)ctx;
-    for (size_t i = 0; i < ROUNDS * sizeof types / sizeof *types; i++) {
-        struct random_matrix r;
-        uint32_t type = types[i % (sizeof types / sizeof *types)];
-        size_t cols = random_cols(type), n = 2 + random_below(TOKENS_MAX - 1);
-        const struct kernels *k =
-            i % (n_sets + 1) == 0 ? &kernels_scalar : sets[i % (n_sets + 1) - 1];
-        random_matrix_init(&r, type, GROUPS_MAX * 8, cols);
-        random_panel_init(&panel, n, cols);
-        k->matmul[r.matrix.pack](r.packed, GROUPS_MAX, &panel.panel, all);
-        size_t t = random_below(n), g = random_below(GROUPS_MAX);
-        take_token(&one, &panel, t);
-        k->matmul[r.matrix.pack](r.packed + g * r.matrix.group_bytes, 1, &one.panel, alone);
-        assert_memory_equal(alone, all + (g * n + t) * 8, sizeof alone);
-        random_matrix_done(&r);
-    }
+    for_problems(check_alone);
 }
 
 /* The scalar kernel against the definition: dequantised weights times dequantised activations. */
-static void test_matmul_truth(void **ctx)
+static void check_truth(const struct problem *p, size_t round)
 {
-    static struct random_panel panel;
     float out[GROUPS_MAX * TOKENS_MAX * 8], row[BLOCKS_MAX * 32];
+    size_t n = p->panel.n, y = random_below(p->matrix.rows);
 
-    (void)ctx;
-    for (size_t i = 0; i < ROUNDS * sizeof types / sizeof *types; i++) {
-        struct random_matrix r;
-        uint32_t type = types[i % (sizeof types / sizeof *types)];
-        size_t rows = 1 + random_below(GROUPS_MAX * 8), cols = random_cols(type), n = 3;
-        random_matrix_init(&r, type, rows, cols);
-        random_panel_init(&panel, n, cols);
-        kernels_scalar.matmul[r.matrix.pack](r.packed, r.matrix.n_groups, &panel.panel, out);
-        for (size_t at = 0; at < rows * n; at++) {
-            size_t t = at % n, y = at / n;
-            double sum = 0, size = 0;
-            quant_find(type)->dequantize_row(
-                (const uint8_t *)r.tensor.data + y * (r.tensor.bytes / rows), row, cols);
-            for (size_t c = 0; c < cols; c++) {
-                size_t b = c / 32 * n + t;
-                double x = matrix_reads_floats(&r.matrix)
-                               ? (double)panel.f32[b * 32 + c % 32]
-                               : (double)panel.scale[b].d * panel.q[b * 32 + c % 32];
-                sum += x * (double)row[c];
-                size += fabs(x * (double)row[c]);
-            }
-            assert_near((double)out[(y / 8 * n + t) * 8 + y % 8], sum, 1e-5 * size + 1e-6);
+    (void)round;
+    kernels_scalar.matmul[p->matrix.pack](p->packed, p->matrix.n_groups, &p->panel, out);
+    p->type->dequantize_row((const uint8_t *)p->tensor.data +
+                                y * quant_row_bytes(p->type, p->matrix.cols),
+                            row, p->matrix.cols);
+    for (size_t t = 0; t < n; t++) {
+        double sum = 0, size = 0, largest = 0;
+        for (size_t c = 0; c < p->matrix.cols; c++) {
+            size_t b = c / 32 * n + t;
+            double x = matrix_reads_floats(&p->matrix)
+                           ? (double)p->x[t][c]
+                           : (double)p->scale[b].d * p->q[b * 32 + c % 32];
+            sum += x * (double)row[c];
+            size += fabs(x);
+            largest = fmax(largest, fabs((double)row[c]));
         }
-        random_matrix_done(&r);
+        assert_near((double)out[(y / 8 * n + t) * 8 + y % 8], sum, 1e-6 * size * largest + 1e-6);
     }
 }
 
+static void test_matmul_truth(void **ctx)
+{
+    (void)ctx;
+    for_problems(check_truth);
+}
+
 /* Packing loses nothing: rows come back exactly, packed or not. */
-static void test_repack(void **ctx)
+static void check_repack(const struct problem *p, size_t round)
 {
     float a[BLOCKS_MAX * 32], b[BLOCKS_MAX * 32], c[BLOCKS_MAX * 32];
+    struct matrix m = p->matrix;
+    size_t y = round % m.rows;
 
+    p->type->dequantize_row((const uint8_t *)p->tensor.data + y * quant_row_bytes(p->type, m.cols),
+                            a, m.cols);
+    memset(b, 0xFF, sizeof b);
+    memset(c, 0xFF, sizeof c);
+    matrix_row(&m, y, b);
+    m.data = NULL;
+    matrix_row(&m, y, c);
+    assert_memory_equal(a, b, m.cols * sizeof *a);
+    assert_memory_equal(b, c, m.padded_cols * sizeof *b);
+    for (size_t x = m.cols; x < m.padded_cols; x++)
+        assert_true(b[x] == 0.0f);
+}
+
+static void test_repack(void **ctx)
+{
     (void)ctx;
-    for (size_t i = 0; i < ROUNDS * sizeof types / sizeof *types; i++) {
-        struct random_matrix r;
-        uint32_t type = types[i % (sizeof types / sizeof *types)];
-        size_t rows = 1 + random_below(GROUPS_MAX * 8), cols = random_cols(type),
-               y = random_below(rows);
-        random_matrix_init(&r, type, rows, cols);
-        quant_find(type)->dequantize_row(
-            (const uint8_t *)r.tensor.data + y * (r.tensor.bytes / rows), a, cols);
-        memset(b, 0xFF, sizeof b);
-        memset(c, 0xFF, sizeof c);
-        matrix_row(&r.matrix, y, b);
-        r.matrix.data = NULL;
-        matrix_row(&r.matrix, y, c);
-        assert_memory_equal(a, b, cols * sizeof *a);
-        assert_memory_equal(b, c, r.matrix.padded_cols * sizeof *b);
-        for (size_t x = cols; x < r.matrix.padded_cols; x++)
-            assert_true(b[x] == 0.0f);
-        random_matrix_done(&r);
-    }
+    for_problems(check_repack);
 }
 
 /* ---- vectors -------------------------------------------------------------------------------- */

@@ -159,16 +159,16 @@ static float next_normal(struct maker *m)
 /* One block with values of about `scale` standard deviation: random bytes, but for its halves. */
 static void add_block(struct maker *m, uint32_t type, float scale, struct str *out)
 {
-    const struct block_halves *h = block_halves_find(type);
+    const struct block_parts *p = block_parts_find(type);
     size_t bytes = quant_find(type)->block_bytes;
-    float d = scale * (1 + 0.2f * next_normal(m)) / h->spread;
+    float d = scale * (1 + 0.2f * next_normal(m)) / p->spread;
     uint8_t block[BLOCK_BYTES_MAX];
 
     for (size_t i = 0; i < bytes; i++)
         block[i] = (uint8_t)next_random(m);
-    block_set_half(block + h->d_at, d);
-    if (h->m_at > 0)
-        block_set_half(block + h->m_at, d * h->centre);
+    block_set_half(block + p->d_at, d);
+    if (p->m_at > 0)
+        block_set_half(block + p->m_at, d * p->centre);
     str_add(out, (const char *)block, bytes);
 }
 

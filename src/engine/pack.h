@@ -78,10 +78,28 @@ struct pack_traits {
     const int8_t *code_value; /* [16]: what codes stand for, or NULL */
 };
 
-extern const struct pack_traits pack_traits[PACK_COUNT];
-
 /* What IQ4 codes stand for. */
-extern const int8_t pack_iq4_value[16];
+static const int8_t pack_iq4_value[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                          1,    13,   25,  38,  53,  69,  89,  113};
+
+/* In the header, so that kernels can be made for each pack from one source. */
+static const struct pack_traits pack_traits[PACK_COUNT] = {
+    [PACK_Q4_0] = {32, 144, false, SCALES_NONE, PLANE_NIBBLES, 8, NULL},
+    [PACK_Q4_1] = {32, 160, true, SCALES_NONE, PLANE_NIBBLES, 0, NULL},
+    [PACK_Q5_0] = {32, 176, false, SCALES_NONE, PLANE_BITS | PLANE_NIBBLES, 16, NULL},
+    [PACK_Q5_1] = {32, 192, true, SCALES_NONE, PLANE_BITS | PLANE_NIBBLES, 0, NULL},
+    [PACK_Q8_0] = {32, 272, false, SCALES_NONE, PLANE_BYTES, 0, NULL},
+    [PACK_IQ4_NL] = {32, 144, false, SCALES_NONE, PLANE_NIBBLES, 0, pack_iq4_value},
+    [PACK_Q4_K] = {256, 1184, true, SCALES_U8_MINS, PLANE_NIBBLES, 0, NULL},
+    [PACK_Q5_K] = {256, 1440, true, SCALES_U8_MINS, PLANE_BITS | PLANE_NIBBLES, 0, NULL},
+    [PACK_Q6_K] = {256, 1680, false, SCALES_I8_HALVES, PLANE_PAIRS | PLANE_NIBBLES, 32, NULL},
+    [PACK_Q3_K] = {256, 912, false, SCALES_I8_HALVES, PLANE_BITS | PLANE_PAIRS, 4, NULL},
+    [PACK_Q2_K] = {256, 672, true, SCALES_U4_MINS_HALVES, PLANE_PAIRS, 0, NULL},
+    [PACK_IQ4_XS] = {256, 1104, false, SCALES_I8, PLANE_NIBBLES, 0, pack_iq4_value},
+    [PACK_F16] = {1, 16, false, SCALES_NONE, 0, 0, NULL},
+    [PACK_BF16] = {1, 16, false, SCALES_NONE, 0, 0, NULL},
+    [PACK_F32] = {1, 32, false, SCALES_NONE, 0, 0, NULL},
+};
 
 /* 32 columns of a group in numbers. A weight is d * scale * (q - offset) + m * min, where q is the
  * code or what it stands for. */
