@@ -15,7 +15,14 @@
  * shared ones they soon stop burning the time of whoever is waited for. */
 enum { SPIN_MIN = 64, SPIN_MAX = 4096, CACHE_LINE = 64 };
 
-/* Tasks begin .. end - 1 of one worker; the owner and thieves take from the front. */
+/* The barrier is one word, as each cache line that goes from core to core costs a worker's wait:
+ * how many have arrived, whether someone sleeps, and which phase is open, which the last to arrive
+ * writes together with its verdict. */
+enum { ARRIVED = 127, SLEEPING = 128, STOPPED = 256, PHASE = 512 };
+
+_Static_assert((int)POOL_THREADS_MAX <= (int)ARRIVED, "all can arrive");
+
+/* Tasks next .. end - 1 of one worker; the owner and thieves take from the front. */
 struct task_range {
     _Alignas(CACHE_LINE) atomic_size_t next;
     size_t end;
@@ -24,25 +31,24 @@ struct task_range {
 struct worker {
     _Alignas(CACHE_LINE) struct pool *pool;
     int index;
-    unsigned seen;    /* generation that this worker has passed */
+    unsigned phase;   /* PHASE times the phases that this worker has seen, modulo the word */
     unsigned spin;    /* its present bound */
     size_t next, end; /* tasks that it has claimed and not yet been given */
     pthread_t thread;
 };
 
+/* A worker fills its range for the next phase before it arrives, while others may still look for
+ * tasks of this one: hence two of each. */
 struct pool {
     int n;
     pool_job job; /* NULL: leave */
     void *ctx;
     const atomic_bool *cancel;
     atomic_bool stop; /* sticky for the rest of the job: someone saw the cancel */
-    bool stopped;     /* the barrier's verdict, written by its last arrival only */
-    _Alignas(CACHE_LINE) atomic_int arrived;
-    _Alignas(CACHE_LINE) atomic_uint generation;
-    atomic_int sleepers;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    struct task_range range[POOL_THREADS_MAX];
+    _Alignas(CACHE_LINE) atomic_uint barrier;
+    struct task_range range[2][POOL_THREADS_MAX];
     struct worker worker[POOL_THREADS_MAX];
 };
 
@@ -57,78 +63,88 @@ static void spin_pause(void)
 
 /* ---- barrier -------------------------------------------------------------------------------- */
 
-static void barrier_sleep(struct pool *p, unsigned old)
+/* Whether the word shows another phase than the one that began with `old`. */
+static bool opened(unsigned word, unsigned old)
 {
-    pthread_mutex_lock(&p->lock);
-    atomic_fetch_add(&p->sleepers, 1);
-    while (atomic_load(&p->generation) == old)
-        pthread_cond_wait(&p->wake, &p->lock);
-    atomic_fetch_sub(&p->sleepers, 1);
-    pthread_mutex_unlock(&p->lock);
+    return word / PHASE != old / PHASE;
 }
 
-static void barrier_wait(struct worker *w)
+static unsigned barrier_sleep(struct pool *p, unsigned old)
+{
+    pthread_mutex_lock(&p->lock);
+    unsigned word = atomic_load(&p->barrier);
+    while (!opened(word, old)) {
+        /* Who opens the phase sees the flag, and takes the lock to wake those who wait. */
+        if ((word & SLEEPING) != 0 ||
+            atomic_compare_exchange_strong(&p->barrier, &word, word | SLEEPING))
+            pthread_cond_wait(&p->wake, &p->lock);
+        word = atomic_load(&p->barrier);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return word;
+}
+
+/* Returns the word that opened the phase. */
+static unsigned barrier_wait(struct worker *w, unsigned old)
 {
     struct pool *p = w->pool;
-    unsigned old = w->seen;
 
     for (unsigned i = 0; i < w->spin; i++) {
-        if (atomic_load_explicit(&p->generation, memory_order_acquire) != old) {
+        unsigned word = atomic_load_explicit(&p->barrier, memory_order_acquire);
+        if (opened(word, old)) {
             if (i > w->spin / 2 && w->spin < SPIN_MAX)
                 w->spin *= 2;
-            return;
+            return word;
         }
         spin_pause();
     }
     if (w->spin > SPIN_MIN)
         w->spin /= 2;
-    barrier_sleep(p, old);
+    return barrier_sleep(p, old);
 }
 
-static void barrier_release(struct pool *p)
+/* By the last to arrive. */
+static unsigned barrier_open(struct pool *p, unsigned old)
 {
-    atomic_store_explicit(&p->arrived, 0, memory_order_relaxed);
-    atomic_fetch_add(&p->generation, 1);
-    if (atomic_load(&p->sleepers) > 0) {
+    bool stop = atomic_load_explicit(&p->stop, memory_order_relaxed) ||
+                (p->cancel != NULL && atomic_load_explicit(p->cancel, memory_order_relaxed));
+    unsigned word = old / PHASE * PHASE + PHASE + (stop ? STOPPED : 0);
+
+    if ((atomic_exchange_explicit(&p->barrier, word, memory_order_acq_rel) & SLEEPING) != 0) {
         pthread_mutex_lock(&p->lock);
         pthread_cond_broadcast(&p->wake);
         pthread_mutex_unlock(&p->lock);
     }
+    return word;
 }
 
-/* True for the last to come: it does what must be done alone, and then calls barrier_release. */
-static bool barrier_arrive(struct worker *w)
+static struct task_range *range_of(struct worker *w, int i)
 {
-    struct pool *p = w->pool;
-
-    return atomic_fetch_add_explicit(&p->arrived, 1, memory_order_acq_rel) == p->n - 1;
+    return &w->pool->range[w->phase / PHASE % 2][i];
 }
 
-static void deal(struct pool *p, size_t n_tasks)
+static void fill_range(struct worker *w, size_t n_tasks)
 {
-    size_t n = (size_t)p->n;
+    struct task_range *r = range_of(w, w->index);
+    size_t i = (size_t)w->index, n = (size_t)w->pool->n;
 
-    for (size_t i = 0; i < n; i++) {
-        atomic_store_explicit(&p->range[i].next, n_tasks * i / n, memory_order_relaxed);
-        p->range[i].end = n_tasks * (i + 1) / n;
-    }
-    p->stopped = atomic_load_explicit(&p->stop, memory_order_relaxed) ||
-                 (p->cancel != NULL && atomic_load_explicit(p->cancel, memory_order_relaxed));
+    atomic_store_explicit(&r->next, n_tasks * i / n, memory_order_relaxed);
+    r->end = n_tasks * (i + 1) / n;
 }
 
 bool worker_phase(struct worker *w, size_t n_tasks)
 {
     struct pool *p = w->pool;
 
-    if (barrier_arrive(w)) {
-        deal(p, n_tasks);
-        barrier_release(p);
-    } else {
-        barrier_wait(w);
-    }
-    w->seen++;
+    w->phase += PHASE;
+    fill_range(w, n_tasks);
+    unsigned word = atomic_fetch_add_explicit(&p->barrier, 1, memory_order_acq_rel);
+    if ((int)(word & ARRIVED) == p->n - 1)
+        word = barrier_open(p, word);
+    else
+        word = barrier_wait(w, word);
     w->next = w->end = 0;
-    return !p->stopped;
+    return (word & STOPPED) == 0;
 }
 
 static bool cancelled(struct pool *p)
@@ -161,7 +177,7 @@ bool worker_next(struct worker *w, size_t *task)
     if (cancelled(p))
         return false;
     for (int i = 0; i < p->n && !found; i++)
-        found = claim(w, &p->range[(w->index + i) % p->n]);
+        found = claim(w, range_of(w, (w->index + i) % p->n));
     if (found)
         *task = w->next++;
     return found;
