@@ -56,7 +56,13 @@ static bool run_qkv(const struct step *s, const struct loaded_layer *y, size_t f
     struct loaded *l = s->l;
     size_t n = s->p->n, task;
     struct act all, some;
-    struct matmul list[3] = {
+    struct matmul all_three[3] = {
+        {.matrix = &y->q,
+         .act = &all,
+         .n = n - first,
+         .out = l->q,
+         .stride = l->attn_width,
+         .bias = y->q_bias},
         {.matrix = &y->k,
          .act = &all,
          .n = n,
@@ -69,14 +75,9 @@ static bool run_qkv(const struct step *s, const struct loaded_layer *y, size_t f
          .out = l->v,
          .stride = l->kv_width,
          .bias = y->v_bias},
-        {.matrix = &y->q,
-         .act = &all,
-         .n = n - first,
-         .out = l->q,
-         .stride = l->attn_width,
-         .bias = y->q_bias},
     };
     size_t count = first < n ? 3 : 2;
+    struct matmul *list = all_three + 3 - count;
     bool codes, floats;
 
     wants(list, count, &codes, &floats);
@@ -86,7 +87,7 @@ static bool run_qkv(const struct step *s, const struct loaded_layer *y, size_t f
         some = s->s->own;
         some.cols = l->width;
         normalise(s, y->attn_norm, &some, first, 1, first, codes, floats);
-        list[2].act = &some;
+        list[0].act = &some;
     }
     while (worker_next(s->w, &task))
         matmul_run(s, list, task);

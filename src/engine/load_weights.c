@@ -91,7 +91,7 @@ static void pack_piece(struct repack_job *job, const struct matrix *m, size_t pi
 
     gguf_will_read(file, m->source, at + AHEAD, bytes);
     for (size_t g = first; g < end; g++)
-        matrix_pack(m, g, m->data + g * m->group_bytes);
+        matrix_pack(m, g, matrix_group(m, g));
     gguf_release(file, m->source, at, bytes);
     atomic_fetch_add_explicit(&job->done, (end - first) * m->group_bytes, memory_order_relaxed);
 }
@@ -127,16 +127,36 @@ static void repack(void *ctx, struct worker *w)
     }
 }
 
-static bool repack_all(struct repack_job *job, struct error *err)
+/* Gate and up, which one task reads, take turns chunk by chunk, for a worker should read one long
+ * run. */
+static void alternate(struct matrix *gate, struct matrix *up)
 {
-    struct model *m = job->m;
-    struct loaded *l = m->loaded;
+    if (gate->n_groups % MATRIX_CHUNK != 0)
+        return;
+    up->data = gate->data + gate->stride;
+    gate->stride += up->stride;
+    up->stride = gate->stride;
+}
+
+static void place(struct repack_job *job)
+{
+    struct loaded *l = job->m->loaded;
     uint8_t *at = l->weights;
 
     for (size_t i = 0; i < job->n; i++) {
         job->matrices[i]->data = at;
         at += packed_bytes(job->matrices[i]);
     }
+    for (int32_t i = 0; i < job->m->info.n_layer; i++)
+        alternate(&l->layers[i].gate, &l->layers[i].up);
+}
+
+static bool repack_all(struct repack_job *job, struct error *err)
+{
+    struct model *m = job->m;
+    struct loaded *l = m->loaded;
+
+    place(job);
     if (!pool_run(l->pool, repack, job, job->options->cancel))
         return error_set(err, "%s: loading was cancelled", m->info.path);
     if (m->token_embd == m->output)

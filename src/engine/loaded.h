@@ -77,9 +77,9 @@ struct loaded {
 };
 
 enum {
-    TASK_GROUPS = 4,   /* groups of rows in one task: 32 rows, one block of the next matrix */
-    TILE_QUERIES = 48, /* queries that share a widened block of the cache, in prefill */
-    SEGMENT = 256      /* positions summed on their own in attention; then joined in order */
+    TASK_GROUPS = MATRIX_CHUNK, /* of rows in one task: 32 rows, one block of the next matrix */
+    TILE_QUERIES = 48,          /* queries that share a widened block of the cache, in prefill */
+    SEGMENT = 256 /* positions summed on their own in attention; then joined in order */
 };
 
 /* Repacks the weights, or leaves them where they are (load_weights.c). */

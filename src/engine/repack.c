@@ -24,6 +24,7 @@ bool matrix_init(struct matrix *m, const struct gguf_tensor *source, struct erro
     m->n_groups = (m->rows + LANES - 1) / LANES;
     m->group_bytes = m->padded_cols / q->block_elements * pack_traits[m->pack].bytes;
     m->data = NULL;
+    m->stride = MATRIX_CHUNK * m->group_bytes;
     return true;
 }
 
@@ -51,7 +52,7 @@ void matrix_pack(const struct matrix *m, size_t group, uint8_t *out)
 const uint8_t *matrix_groups(const struct matrix *m, size_t first, size_t n, uint8_t *scratch)
 {
     if (m->data != NULL)
-        return m->data + first * m->group_bytes;
+        return matrix_group(m, first);
     for (size_t g = 0; g < n; g++)
         matrix_pack(m, first + g, scratch + g * m->group_bytes);
     return scratch;
@@ -84,6 +85,6 @@ void matrix_row(const struct matrix *m, size_t row, float *out)
     if (m->data == NULL)
         m->type->dequantize_row(source_row(m, row), out, m->cols);
     else
-        (matrix_reads_floats(m) ? unpack_floats : unpack_codes)(
-            m, m->data + row / LANES * m->group_bytes, row % LANES, out);
+        (matrix_reads_floats(m) ? unpack_floats : unpack_codes)(m, matrix_group(m, row / LANES),
+                                                                row % LANES, out);
 }

@@ -15,6 +15,8 @@
 #include "engine/pack.h"
 #include "engine/quant.h"
 
+enum { MATRIX_CHUNK = 4 }; /* groups that lie together, whatever lies between the chunks */
+
 struct matrix {
     const struct gguf_tensor *source;
     const struct quant_traits *type;
@@ -22,8 +24,15 @@ struct matrix {
     size_t rows, cols; /* of the source */
     size_t padded_cols;
     size_t n_groups, group_bytes;
-    uint8_t *data; /* [n_groups * group_bytes], borrowed; NULL: not repacked */
+    uint8_t *data; /* the first chunk, borrowed; NULL: not repacked */
+    size_t stride; /* from one chunk to the next */
 };
+
+/* Where a group lies in the copy. */
+static inline uint8_t *matrix_group(const struct matrix *m, size_t group)
+{
+    return m->data + group / MATRIX_CHUNK * m->stride + group % MATRIX_CHUNK * m->group_bytes;
+}
 
 /* False with `err` when no kernel takes the tensor's type. */
 bool matrix_init(struct matrix *m, const struct gguf_tensor *source, struct error *err);
@@ -31,7 +40,8 @@ bool matrix_init(struct matrix *m, const struct gguf_tensor *source, struct erro
 /* Packs one group from the file into `out` [group_bytes]. */
 void matrix_pack(const struct matrix *m, size_t group, uint8_t *out);
 
-/* Groups first .. first + n - 1, packed: the copy, or `scratch` [n * group_bytes] filled now. */
+/* Groups first .. first + n - 1 of one chunk, packed: the copy, or `scratch` [n * group_bytes]
+ * filled now. */
 const uint8_t *matrix_groups(const struct matrix *m, size_t first, size_t n, uint8_t *scratch);
 
 /* The exact values of one row into out [padded_cols]. */
