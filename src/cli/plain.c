@@ -102,6 +102,12 @@ static void recapitulate(void)
 
 /* ---- the prompt ----------------------------------------------------------------------------- */
 
+static int next_byte(FILE *stream)
+{
+    (void)stream;
+    return plain_tty_read_byte(&p);
+}
+
 static void redisplay(void)
 {
     if (p.shown)
@@ -277,40 +283,44 @@ static void on_interrupt(void)
     }
 }
 
-/* Another program had the terminal: readline's modes again, and the prompt. */
+/* Another program had the terminal: our modes again, and the prompt. */
 static void take_terminal_again(void)
 {
     if (!p.by_hand)
         return;
-    rl_deprep_terminal();
-    rl_prep_terminal(1);
+    plain_tty_take(&p);
     if (p.shown) {
         rl_on_new_line();
         rl_forced_update_display();
     }
 }
 
-static void take_signals(void *view)
+bool plain_heed_signals(struct plain *plain)
 {
     struct signals_seen seen;
 
-    (void)view;
     signals_take(&seen);
     if (seen.ending != 0) {
-        p.status = 128 + seen.ending;
-        p.app->quit = true;
+        plain->status = 128 + seen.ending;
+        plain->app->quit = true;
     }
     if (seen.interrupted)
         on_interrupt();
-    if (seen.resized && p.by_hand)
+    if (seen.resized && plain->by_hand)
         rl_resize_terminal();
     if (seen.stopping) {
-        if (p.by_hand)
-            rl_deprep_terminal();
+        if (plain->by_hand)
+            plain_tty_lend(plain);
         signals_stop_job();
     }
     if (seen.stopping || seen.continued)
         take_terminal_again();
+    return seen.interrupted || plain->app->quit;
+}
+
+static void take_signals(void *view)
+{
+    plain_heed_signals(view);
 }
 
 /* A Ctrl-C that came before these keys counts before them. */
@@ -393,6 +403,7 @@ static void open_readline(void)
     rl_change_environment = 0;
     rl_instream = stdin;
     rl_outstream = p.notes;
+    rl_getc_function = next_byte;
     rl_redisplay_function = redisplay;
     completion_set_up(p.app);
     history_file_open(!p.app->options.no_save);
@@ -400,12 +411,15 @@ static void open_readline(void)
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
         rl_variable_bind(variables[i][0], variables[i][1]);
     rl_bind_keyseq("\\C-x\\C-e", edit_line);
+    plain_tty_open(&p);
     rl_callback_handler_install("> ", take_line);
+    plain_tty_adopt(&p);
 }
 
 static void close_readline(void)
 {
     rl_callback_handler_remove();
+    plain_tty_lend(&p);
     history_file_close();
 }
 
@@ -423,7 +437,6 @@ static void attach(struct app *app)
 
 int plain_run(struct app *app)
 {
-    struct termios modes;
     struct error err;
 
     memset(&p, 0, sizeof p);
@@ -435,8 +448,6 @@ int plain_run(struct app *app)
         fprintf(stderr, "fader: %s\n", err.text);
         return EXIT_FAILURE;
     }
-    if (p.by_hand && tcgetattr(STDIN_FILENO, &modes) == 0)
-        signals_set_rescue("", STDIN_FILENO, &modes);
     attach(app);
     recapitulate();
     if (p.by_hand)

@@ -3,6 +3,7 @@
 
 #include "cli/plain_impl.h"
 
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -44,11 +45,11 @@ bool plain_edit_text(void *view, const char *text, char **out, struct error *err
 
     if (!p->by_hand)
         return error_set(err, "edit: standard input is not a terminal");
-    rl_deprep_terminal();
+    plain_tty_lend(p);
     signals_lend(true);
     bool edited = editor_run(text, out, err);
     signals_lend(false);
-    rl_prep_terminal(1);
+    plain_tty_take(p);
     return edited;
 }
 
@@ -108,24 +109,38 @@ static bool set_theme(void *view, const char *name, struct error *err)
     return error_set(err, "theme: a plain terminal has no colours");
 }
 
-/* One line is read, its first letter counts. */
+/* Waits for one of `keys`; Enter, Ctrl-D, Ctrl-C or the end of the terminal is no answer. Nothing
+ * else is looked at meanwhile: the generator fills its ring and waits. */
 static bool confirm_choice(void *view, const char *question, const char *keys, char *answer)
 {
     struct plain *p = view;
-    char c = '\0', rest = '\0';
+    int key = 0;
 
     if (!p->by_hand)
         return false;
     plain_start_line(p, p->notes);
     fprintf(p->notes, "%s [%s] ", question, keys);
-    fflush(p->notes);
-    rl_deprep_terminal();
-    bool read_one = read(STDIN_FILENO, &c, 1) == 1;
-    while (read_one && c != '\n' && rest != '\n' && read(STDIN_FILENO, &rest, 1) == 1)
-        ;
-    rl_prep_terminal(1);
-    *answer = c;
-    return c != '\0' && c != '\n' && strchr(keys, c) != NULL;
+    *plain_at_start(p, p->notes) = false;
+    while (key == 0) {
+        struct pollfd fds[2] = {{STDIN_FILENO, POLLIN, 0}, {signals_fd(), POLLIN, 0}};
+        fflush(p->notes);
+        if (poll(fds, 2, -1) < 0)
+            continue; /* a signal: its byte is in the pipe */
+        if (fds[1].revents != 0 && plain_heed_signals(p))
+            break;
+        if (fds[0].revents == 0)
+            continue;
+        int c = plain_tty_read_byte(p);
+        if (c < 0 || c == '\r' || c == '\n' || c == p->shell_modes.c_cc[VEOF])
+            break;
+        if (c > 0 && c < 128 && strchr(keys, c) != NULL)
+            key = c;
+    }
+    if (key != 0)
+        fputc(key, p->notes);
+    plain_start_line(p, p->notes);
+    *answer = (char)key;
+    return key != 0;
 }
 
 static bool act(void *view, enum action action)

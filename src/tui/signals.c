@@ -255,6 +255,7 @@ void signals_stop_job(void)
     set_flag_handler(SIGTSTP, SIG_DFL, NULL);
     kill(0, SIGTSTP); /* the whole job: a script that started us must stop too */
     set_flag_handler(SIGTSTP, on_flag, NULL);
+    seen_continued = 0;
 }
 
 void signals_set_rescue(const char *reset, int fd, const struct termios *termios)

@@ -33,7 +33,8 @@ void signals_take(struct signals_seen *out);
 /* Another program has the terminal: keyboard signals are its own, and Ctrl-Z stops us both. */
 void signals_lend(bool lent);
 
-/* Stops the job, as Ctrl-Z does in other programs; returns when it goes on. */
+/* Stops the job, as Ctrl-Z does in other programs; returns when it goes on. The SIGCONT that did it
+ * is not told by signals_take. */
 void signals_stop_job(void);
 
 /* What gives the terminal back: `reset` (NUL-terminated, cut at 512 bytes) and `termios` for `fd`.

@@ -214,6 +214,7 @@ static void set_up_curses(void)
     term.ours.c_cc[VTIME] = 0;
     set_termios(&term.ours, TCSADRAIN);
     def_prog_mode();
+    def_shell_mode(); /* endwin is to touch the screen only: see give_back */
 }
 
 /* What the terminal can do: the replies come when they come, and no frame waits for them. The probe
@@ -241,18 +242,22 @@ static void start_decoder(void)
     decoder_init(&term.decoder, &options);
 }
 
-/* What was typed before the tty was raw: there an Enter had become a newline. */
+/* What was typed before the tty was raw: there an Enter had become a newline, and a Ctrl-D a mark
+ * that reads as a NUL now. */
 static void take_typed_ahead(void)
 {
     struct pollfd p = {.fd = IN_FD, .events = POLLIN};
     char bytes[4096];
 
-    if (poll(&p, 1, 0) <= 0)
+    if (!(term.shell.c_lflag & ICANON) || poll(&p, 1, 0) <= 0)
         return;
     ssize_t n = read(IN_FD, bytes, sizeof bytes);
-    for (ssize_t i = 0; i < n; i++)
+    for (ssize_t i = 0; i < n; i++) {
         if (bytes[i] == '\n' && (term.shell.c_iflag & ICRNL))
             bytes[i] = '\r';
+        else if (bytes[i] == '\0')
+            bytes[i] = (char)term.shell.c_cc[VEOF];
+    }
     if (n > 0)
         decoder_feed(&term.decoder, bytes, (size_t)n, clock_now_ns());
 }
@@ -304,8 +309,13 @@ static void give_back(void)
 
 static void take_again(void)
 {
+    struct termios theirs;
+    bool were_ours = tcgetattr(IN_FD, &theirs) == 0 && !(theirs.c_lflag & ICANON);
+
     make_blocking();
     set_termios(&term.ours, TCSADRAIN);
+    if (!were_ours)
+        take_typed_ahead();
     modes_on();
     signals_set_rescue(term.reset, OUT_FD, &term.shell);
     term.resized = true; /* it may have another size, and nothing on it is ours */
@@ -324,6 +334,15 @@ void terminal_close(void)
     delscreen(term.screen);
     decoder_done(&term.decoder);
     term.open = false;
+}
+
+/* Of the signals that were taken, those that ask for the end. */
+static void note_ending(const struct signals_seen *seen)
+{
+    if (seen->interrupted)
+        term.ending = SIGINT;
+    if (seen->ending != 0)
+        term.ending = seen->ending;
 }
 
 void terminal_suspend(void)
@@ -345,8 +364,7 @@ void terminal_resume(void)
     term.lent = false;
     signals_lend(false);
     signals_take(&seen); /* what the other program's stops and continuations left */
-    if (seen.ending != 0)
-        term.ending = seen.ending;
+    note_ending(&seen);
     take_again();
 }
 
@@ -369,9 +387,8 @@ void terminal_stop(void)
     signals_set_rescue(NULL, -1, NULL);
     signals_stop_job();
     wait_for_foreground();
-    signals_take(&seen);
-    if (seen.ending != 0)
-        term.ending = seen.ending;
+    signals_take(&seen); /* the SIGCONT that ended that wait */
+    note_ending(&seen);
     take_again();
     term.resumed = true;
 }
@@ -383,8 +400,7 @@ static void go_on(void)
 
     wait_for_foreground();
     signals_take(&seen); /* the SIGCONT that ended that wait */
-    if (seen.ending != 0)
-        term.ending = seen.ending;
+    note_ending(&seen);
     term.resumed = true;
     endwin();
     take_again();
@@ -449,10 +465,7 @@ static void take_signals(void)
     struct signals_seen seen;
 
     signals_take(&seen);
-    if (seen.interrupted)
-        term.ending = SIGINT;
-    if (seen.ending != 0)
-        term.ending = seen.ending;
+    note_ending(&seen);
     term.resized |= seen.resized;
     if (term.lent)
         return;

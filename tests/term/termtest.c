@@ -76,12 +76,18 @@ void pump(int timeout_ms)
         str_clear(&t.screen.replies);
 }
 
+/* The program has gone, and all that it wrote is here: nothing will become true any more. */
+static bool is_over(void)
+{
+    return t.job.exited && t.job.master < 0;
+}
+
 bool await(bool (*is_true)(void))
 {
     int64_t end_ns = clock_now_ns() + timeout_ns;
 
     while (!is_true()) {
-        if (clock_now_ns() > end_ns)
+        if (clock_now_ns() > end_ns || is_over())
             return is_true();
         pump(50);
     }
