@@ -25,19 +25,28 @@ static void wants(const struct matmul *list, size_t n_list, bool *codes, bool *f
     }
 }
 
-/* Normalises rows first .. end - 1, and opens the phase of `n_tasks` that reads them. A single row
- * is done by every worker for itself, which saves a barrier. */
+/* Where a worker keeps what it has prepared for itself. */
+static struct act own_act(const struct step *s, size_t cols)
+{
+    struct act act = s->s->own;
+
+    act.cols = cols;
+    return act;
+}
+
+/* Normalises rows first .. end - 1, and opens the phase of `n_tasks` that reads them. Few rows are
+ * done by every worker for itself: that saves a barrier, and the codes are in its own cache. */
 static bool normalise_phase(const struct step *s, const float *weight, size_t first, size_t end,
                             bool codes, bool floats, size_t n_tasks, struct act *act)
 {
     size_t n = end - first, task;
 
-    if (n == 1) {
-        *act = s->s->own;
-        act->cols = s->l->width;
+    if (n <= OWN_TOKENS) {
+        *act = own_act(s, s->l->width);
         if (!worker_phase(s->w, n_tasks))
             return false;
-        normalise(s, weight, act, first, 1, first, codes, floats);
+        for (size_t t = first; t < end; t++)
+            normalise(s, weight, act, first, n, t, codes, floats);
         return true;
     }
     *act = s->l->norm;
@@ -84,8 +93,7 @@ static bool run_qkv(const struct step *s, const struct loaded_layer *y, size_t f
     if (!normalise_phase(s, y->attn_norm, 0, n, codes, floats, matmul_tasks(l, list, count), &all))
         return false;
     if (first > 0 && first < n) { /* the last token only: in a form of its own */
-        some = s->s->own;
-        some.cols = l->width;
+        some = s->s->last;
         normalise(s, y->attn_norm, &some, first, 1, first, codes, floats);
         list[0].act = &some;
     }
@@ -108,7 +116,7 @@ static bool run_attention(const struct step *s, const struct loaded_layer *y, si
                           size_t first, size_t n_tasks, struct act *act)
 {
     const struct pass *p = s->p;
-    size_t n = p->n - first, task;
+    size_t n = p->n - first, heads = (size_t)s->m->info.n_kv_head, task;
     bool by_lane = p->lanes || n == 1;
     bool store = !p->lanes || n == 0; /* else lane_run does it on its way */
 
@@ -128,14 +136,15 @@ static bool run_attention(const struct step *s, const struct loaded_layer *y, si
         else
             tile_run(s, layer, task);
     }
-    if (n == 1) {
-        *act = s->s->own;
-        act->cols = s->l->attn_width;
+    if (by_lane && (n == 1 || lane_tasks(p, first) <= OWN_TOKENS * heads)) {
+        *act = own_act(s, s->l->attn_width);
         if (!worker_phase(s->w, n_tasks))
             return false;
         memset(s->s->row, 0, s->l->attn_width * sizeof *s->s->row);
-        lane_join(s, first, first, s->s->row);
-        set_attn(s, y, act, 1, 0, s->s->row);
+        for (size_t t = 0; t < n; t++) {
+            lane_join(s, first, first + t, s->s->row);
+            set_attn(s, y, act, n, t, s->s->row);
+        }
         return true;
     }
     *act = s->l->attn_act;

@@ -1,13 +1,14 @@
 /* The forward pass of one batch: some tokens of one session, or one token of each of several.
  *
- * It runs as one job of the pool, in phases (pool.h). Per layer, for a single token:
+ * It runs as one job of the pool, in phases (pool.h). Per layer, for one token or a few lanes:
  *   1. normalise (each worker for itself); Q, K, V
  *   2. rotate, store K and V, attend by segments
  *   3. join the segments (each for itself); output, added to the stream
  *   4. normalise (each for itself); gate, up, SiLU
  *   5. down, added to the stream
- * which makes five barriers. With more tokens, what is redundant here becomes phases of its own. In
- * the last layer only the rows whose logits are wanted go on after K and V. */
+ * which makes five barriers. With more tokens, or many segments to join, what is redundant here
+ * becomes phases of its own. In the last layer only the rows whose logits are wanted go on after K
+ * and V. */
 #ifndef FADER_ENGINE_FORWARD_H
 #define FADER_ENGINE_FORWARD_H
 

@@ -113,7 +113,8 @@ static void carve_scratch(struct model *m, struct carver *c, struct worker_scrat
     size_t queries = loaded_tile_queries(l);
 
     s->row = carve(c, widest, sizeof(float));
-    carve_act(c, &s->own, 1, widest);
+    carve_act(c, &s->own, OWN_TOKENS, widest);
+    carve_act(c, &s->last, 1, l->width);
     s->groups = l->weights == NULL ? carve(c, TASK_GROUPS, loaded_widest_group(m)) : NULL;
     s->kv = carve(c, kv_scratch_floats((size_t)m->info.head_dim), sizeof(float));
     s->q = carve(c, queries * l->dim, sizeof(float));

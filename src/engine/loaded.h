@@ -37,7 +37,8 @@ struct rope_table {
 
 struct worker_scratch {             /* one per worker */
     float *row;                     /* [widest activation] */
-    struct act own;                 /* one token of the widest activation */
+    struct act own;                 /* OWN_TOKENS of the widest activation */
+    struct act last;                /* one token of the stream */
     uint8_t *groups;                /* packed on the fly; NULL when all is repacked */
     float *kv;                      /* a widened block of the cache */
     float *q, *o, *o_part;          /* [queries][dim] */
@@ -78,6 +79,7 @@ struct loaded {
 
 enum {
     TASK_GROUPS = MATRIX_CHUNK, /* of rows in one task: 32 rows, one block of the next matrix */
+    OWN_TOKENS = 8,             /* up to so many every worker prepares for itself */
     TILE_QUERIES = 48,          /* queries that share a widened block of the cache, in prefill */
     SEGMENT = 256 /* positions summed on their own in attention; then joined in order */
 };
