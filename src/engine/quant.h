@@ -44,7 +44,8 @@ struct quant_traits {
     /* The exact values, n a multiple of block_elements; the scalar truth. `src` needs no alignment.
      */
     void (*dequantize_row)(const void *src, float *dst, size_t n);
-    /* One block of each of 8 rows (at any alignment) becomes a block of the pack. */
+    /* One block of each of 8 rows (at any alignment), or 4 floats, become a block of the pack, or 4
+     * columns. */
     enum pack pack;
     void (*pack_block)(const uint8_t *const rows[KERNEL_LANES], uint8_t *out);
 };
@@ -55,6 +56,12 @@ const struct quant_traits *quant_find(uint32_t id);
 static inline bool quant_supported(const struct quant_traits *traits)
 {
     return traits->dequantize_row != NULL;
+}
+
+/* Elements of a row that pack_block takes at once. */
+static inline size_t quant_pack_elements(const struct quant_traits *traits)
+{
+    return traits->block_elements == 1 ? 4 : traits->block_elements;
 }
 
 /* Bytes of a row of `n` elements (a multiple of block_elements), without a check for overflow. */

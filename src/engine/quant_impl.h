@@ -18,28 +18,45 @@ enum { QUANT_LANES = KERNEL_LANES };
 
 typedef uint32_t quant_words[QUANT_LANES]; /* the same word of 8 rows */
 
-/* Words at byte `at` of 8 blocks. */
-static inline void quant_load(const uint8_t *const rows[QUANT_LANES], size_t at, size_t n,
-                              quant_words *words)
+static inline uint64_t quant_read_u64(const uint8_t *p)
 {
-    for (size_t r = 0; r < QUANT_LANES; r++) {
-        for (size_t k = 0; k < n; k++)
-            memcpy(&words[k][r], rows[r] + at + 4 * k, 4);
-    }
+    uint64_t value;
+
+    memcpy(&value, p, sizeof value);
+    return value;
 }
 
-/* The pack functions append to `out` and return where they stopped. */
+static inline void quant_write_u64(uint8_t *p, uint64_t value)
+{
+    memcpy(p, &value, sizeof value);
+}
 
-/* Words of the blocks as they are. */
+/* n words (an even number) at byte `at` of each of 8 blocks, word after word: two rows and two
+ * words at a time. Returns where it stopped. */
 static inline uint8_t *quant_pack_words(const uint8_t *const rows[QUANT_LANES], size_t at, size_t n,
                                         uint8_t *out)
 {
-    for (size_t r = 0; r < QUANT_LANES; r++) {
-        for (size_t k = 0; k < n; k++)
-            memcpy(out + 4 * (QUANT_LANES * k + r), rows[r] + at + 4 * k, 4);
+    enum { STEP = 4 * QUANT_LANES };
+
+    for (size_t r = 0; r < QUANT_LANES; r += 2) {
+        for (size_t k = 0; k < n; k += 2) {
+            uint64_t a = quant_read_u64(rows[r] + at + 4 * k);
+            uint64_t b = quant_read_u64(rows[r + 1] + at + 4 * k);
+            quant_write_u64(out + k * STEP + 4 * r, (a & 0xFFFFFFFF) | b << 32);
+            quant_write_u64(out + (k + 1) * STEP + 4 * r, a >> 32 | (b >> 32 << 32));
+        }
     }
-    return out + 4 * QUANT_LANES * n;
+    return out + n * STEP;
 }
+
+/* The same, to be computed with. */
+static inline void quant_load(const uint8_t *const rows[QUANT_LANES], size_t at, size_t n,
+                              quant_words *words)
+{
+    quant_pack_words(rows, at, n, (uint8_t *)words);
+}
+
+/* The pack functions append to `out` and return where they stopped. */
 
 static inline uint8_t *quant_pack_half(const uint8_t *const rows[QUANT_LANES], size_t at,
                                        uint8_t *out)
@@ -55,41 +72,55 @@ static inline uint8_t *quant_pack_plane(const quant_words *words, size_t n, uint
     return out + n * sizeof *words;
 }
 
-/* The planes of 32 columns, from a byte a column (8 words), of which the lowest bits count after
- * they have been moved right by `shift`. */
-
-static inline uint8_t *quant_pack_bits(const quant_words q[8], unsigned shift, uint8_t *out)
+/* In words that lie d apart: the upper of each two parts of `shift` bits of the first changes places
+ * with the lower of the second. */
+static inline void quant_swap(quant_words words[8], size_t d, unsigned shift)
 {
-    quant_words plane = {0};
+    uint32_t lower = 0xFFFFFFFF / ((1u << shift) + 1);
 
-    for (size_t j = 0; j < 8; j++) {
-        for (size_t r = 0; r < QUANT_LANES; r++)
-            plane[r] |= (q[j][r] >> shift & 0x01010101) << j;
+    for (size_t i = 0; i < 8; i += 2 * d) {
+        for (size_t k = i; k < i + d; k++) {
+            for (size_t r = 0; r < QUANT_LANES; r++) {
+                uint32_t differ = (words[k][r] >> shift ^ words[k + d][r]) & lower;
+                words[k][r] ^= differ << shift;
+                words[k + d][r] ^= differ;
+            }
+        }
     }
-    return quant_pack_plane(&plane, 1, out);
 }
 
-static inline uint8_t *quant_pack_pairs(const quant_words q[8], unsigned shift, uint8_t *out)
-{
-    quant_words planes[2] = {{0}};
+/* 32 bytes of each row, a byte a column, that hold nibbles, pairs or bits of 2, 4 or 8 parts of a
+ * block, are read as planes of those parts: fields of a byte against words, transposed. */
 
-    for (size_t j = 0; j < 8; j++) {
-        for (size_t r = 0; r < QUANT_LANES; r++)
-            planes[j / 4][r] |= (q[j][r] >> shift & 0x03030303) << j % 4 * 2;
-    }
-    return quant_pack_plane(planes, 2, out);
+static inline void quant_load_nibbles(const uint8_t *const rows[QUANT_LANES], size_t at,
+                                      quant_words planes[8]) /* part i: from 4i */
+{
+    quant_load(rows, at, 8, planes);
+    quant_swap(planes, 4, 4);
 }
 
-static inline uint8_t *quant_pack_nibbles(const quant_words q[8], unsigned shift, uint8_t *out)
+static inline void quant_load_pairs(const uint8_t *const rows[QUANT_LANES], size_t at,
+                                    quant_words planes[8]) /* part i: i and 4 + i */
 {
-    quant_words planes[4];
+    quant_load(rows, at, 8, planes);
+    quant_swap(planes, 2, 4);
+    quant_swap(planes, 1, 2);
+}
 
-    for (size_t j = 0; j < 4; j++) {
-        for (size_t r = 0; r < QUANT_LANES; r++)
-            planes[j][r] = (q[j][r] >> shift & 0x0F0F0F0F) | (q[j + 4][r] >> shift & 0x0F0F0F0F)
-                                                                 << 4;
-    }
-    return quant_pack_plane(planes, 4, out);
+static inline void quant_load_bits(const uint8_t *const rows[QUANT_LANES], size_t at,
+                                   quant_words planes[8]) /* part i: i */
+{
+    quant_load(rows, at, 8, planes);
+    quant_swap(planes, 4, 4);
+    quant_swap(planes, 2, 2);
+    quant_swap(planes, 1, 1);
+}
+
+/* The two vectors of pairs of a part. */
+static inline uint8_t *quant_pack_pairs(const quant_words planes[8], size_t part, uint8_t *out)
+{
+    out = quant_pack_plane(planes + part, 1, out);
+    return quant_pack_plane(planes + 4 + part, 1, out);
 }
 
 /* Byte (or 16 bits) number `i` of each row's scales. */

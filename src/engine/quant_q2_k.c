@@ -39,11 +39,11 @@ static void pack(const uint8_t *const rows[QUANT_LANES], uint8_t *out)
     out = quant_pack_half(rows, offsetof(struct block_q2_k, d), out);
     out = quant_pack_half(rows, offsetof(struct block_q2_k, dmin), out);
     quant_load(rows, offsetof(struct block_q2_k, scales), 4, scales);
-    for (unsigned part = 0; part < PARTS; part++) {
+    for (size_t part = 0; part < PARTS; part++) {
         if (part % 4 == 0)
-            quant_load(rows, offsetof(struct block_q2_k, q) + part / 4 * PART, 8, q);
+            quant_load_pairs(rows, offsetof(struct block_q2_k, q) + part / 4 * PART, q);
         out = quant_pack_scale_pair(scales, part, out);
-        out = quant_pack_pairs(q, part % 4 * 2, out);
+        out = quant_pack_pairs(q, part % 4, out);
     }
 }
 

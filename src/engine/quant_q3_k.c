@@ -43,13 +43,13 @@ static void dequantize(const void *src, float *dst, size_t n)
 /* scale_at for all of 8 rows, a byte each. */
 static void load_scales(const uint8_t *const rows[QUANT_LANES], quant_words out[4])
 {
-    quant_words s[3];
+    quant_words s[4]; /* three of scales; the first has the last codes */
 
-    quant_load(rows, offsetof(struct block_q3_k, scales), 3, s);
+    quant_load(rows, offsetof(struct block_q3_k, scales) - 4, 4, s);
     for (unsigned k = 0; k < 4; k++) {
         for (size_t r = 0; r < QUANT_LANES; r++) {
-            uint32_t low = s[k % 2][r] >> k / 2 * 4 & 0x0F0F0F0F;
-            out[k][r] = quant_minus_32(low | (s[2][r] >> 2 * k & 0x03030303) << 4);
+            uint32_t low = s[1 + k % 2][r] >> k / 2 * 4 & 0x0F0F0F0F;
+            out[k][r] = quant_minus_32(low | (s[3][r] >> 2 * k & 0x03030303) << 4);
         }
     }
 }
@@ -60,13 +60,13 @@ static void pack(const uint8_t *const rows[QUANT_LANES], uint8_t *out)
 
     out = quant_pack_half(rows, offsetof(struct block_q3_k, d), out);
     load_scales(rows, scales);
-    quant_load(rows, offsetof(struct block_q3_k, high), 8, high);
-    for (unsigned part = 0; part < PARTS; part++) {
+    quant_load_bits(rows, offsetof(struct block_q3_k, high), high);
+    for (size_t part = 0; part < PARTS; part++) {
         if (part % 4 == 0)
-            quant_load(rows, offsetof(struct block_q3_k, low) + part / 4 * PART, 8, low);
+            quant_load_pairs(rows, offsetof(struct block_q3_k, low) + part / 4 * PART, low);
         out = quant_pack_scale_pair(scales, part, out);
-        out = quant_pack_bits(high, part, out);
-        out = quant_pack_pairs(low, part % 4 * 2, out);
+        out = quant_pack_plane(high + part, 1, out);
+        out = quant_pack_pairs(low, part % 4, out);
     }
 }
 

@@ -108,19 +108,29 @@ static void pack_q4_1(const uint8_t *const rows[QUANT_LANES], uint8_t *out)
     quant_pack_words(rows, offsetof(struct block_q4_1, q), 4, out);
 }
 
-/* From bit 4j + c of a word to bit j of its byte c. */
+/* Bits of `words` under `mask` change places with those `shift` further up. */
+static uint64_t swap_bits(uint64_t words, unsigned shift, uint64_t mask)
+{
+    uint64_t differ = (words >> shift ^ words) & mask;
+
+    return words ^ differ ^ differ << shift;
+}
+
+/* From bit 4j + c of a word to bit j of its byte c, that is 8c + j. Each step exchanges two binary
+ * digits of the bits' numbers, in the words of two rows. */
 static uint8_t *pack_high(const uint8_t *const rows[QUANT_LANES], size_t at, uint8_t *out)
 {
-    quant_words high, plane = {0};
-
-    quant_load(rows, at, 1, &high);
-    for (unsigned j = 0; j < 8; j++) {
-        for (size_t r = 0; r < QUANT_LANES; r++) {
-            uint32_t four = high[r] >> 4 * j & 15;
-            plane[r] |= ((four | four << 7 | four << 14 | four << 21) & 0x01010101) << j;
-        }
+    for (size_t r = 0; r < QUANT_LANES; r += 2, out += 8) {
+        uint32_t word[2];
+        memcpy(&word[0], rows[r] + at, 4);
+        memcpy(&word[1], rows[r + 1] + at, 4);
+        uint64_t both = word[0] | (uint64_t)word[1] << 32;
+        both = swap_bits(both, 3, 0x0A0A0A0A0A0A0A0A);
+        both = swap_bits(both, 6, 0x00CC00CC00CC00CC);
+        both = swap_bits(both, 12, 0x0000F0F00000F0F0);
+        quant_write_u64(out, swap_bits(both, 8, 0x0000FF000000FF00));
     }
-    return quant_pack_plane(&plane, 1, out);
+    return out;
 }
 
 static void pack_q5_0(const uint8_t *const rows[QUANT_LANES], uint8_t *out)

@@ -81,14 +81,14 @@ static void dequantize_q5_k(const void *src, float *dst, size_t n)
 /* scale_at for all parts of 8 rows: bytes 0 - 7 are scales, 8 - 15 mins. */
 static void load_scales(const uint8_t *const rows[QUANT_LANES], quant_words out[4])
 {
-    quant_words s[3];
+    quant_words s[4]; /* the whole head: d and dmin, and three words of scales */
 
-    quant_load(rows, offsetof(struct block_q4_k, scales), 3, s);
+    quant_load(rows, 0, 4, s);
     for (size_t r = 0; r < QUANT_LANES; r++) {
-        out[0][r] = s[0][r] & 0x3F3F3F3F;
-        out[1][r] = (s[2][r] & 0x0F0F0F0F) | (s[0][r] >> 2 & 0x30303030);
-        out[2][r] = s[1][r] & 0x3F3F3F3F;
-        out[3][r] = (s[2][r] >> 4 & 0x0F0F0F0F) | (s[1][r] >> 2 & 0x30303030);
+        out[0][r] = s[1][r] & 0x3F3F3F3F;
+        out[1][r] = (s[3][r] & 0x0F0F0F0F) | (s[1][r] >> 2 & 0x30303030);
+        out[2][r] = s[2][r] & 0x3F3F3F3F;
+        out[3][r] = (s[3][r] >> 4 & 0x0F0F0F0F) | (s[2][r] >> 2 & 0x30303030);
     }
 }
 
@@ -96,19 +96,19 @@ static void load_scales(const uint8_t *const rows[QUANT_LANES], quant_words out[
 static void pack_block(const uint8_t *const rows[QUANT_LANES], const quant_words *high, size_t q,
                        uint8_t *out)
 {
-    quant_words scales[4], words[8];
+    quant_words scales[4], low[8];
 
     out = quant_pack_half(rows, offsetof(struct block_q4_k, d), out);
     out = quant_pack_half(rows, offsetof(struct block_q4_k, dmin), out);
     load_scales(rows, scales);
-    for (unsigned part = 0; part < PARTS; part++) {
+    for (size_t part = 0; part < PARTS; part++) {
         if (part % 2 == 0)
-            quant_load(rows, q + part / 2 * PART, 8, words);
+            quant_load_nibbles(rows, q + part / 2 * PART, low);
         out = quant_pack_scale(scales, part, out);
         out = quant_pack_scale(scales, PARTS + part, out);
         if (high != NULL)
-            out = quant_pack_bits(high, part, out);
-        out = quant_pack_nibbles(words, part % 2 * 4, out);
+            out = quant_pack_plane(high + part, 1, out);
+        out = quant_pack_plane(low + part % 2 * 4, 4, out);
     }
 }
 
@@ -121,7 +121,7 @@ static void pack_q5_k(const uint8_t *const rows[QUANT_LANES], uint8_t *out)
 {
     quant_words high[8];
 
-    quant_load(rows, offsetof(struct block_q5_k, high), 8, high);
+    quant_load_bits(rows, offsetof(struct block_q5_k, high), high);
     pack_block(rows, high, offsetof(struct block_q5_k, q), out);
 }
 

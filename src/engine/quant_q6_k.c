@@ -45,17 +45,19 @@ static void dequantize(const void *src, float *dst, size_t n)
 
 static void pack(const uint8_t *const rows[QUANT_LANES], uint8_t *out)
 {
-    quant_words scales[4], low[8], high[8];
+    quant_words scales[4], low[2][8], high[8];
 
     out = quant_pack_half(rows, offsetof(struct block_q6_k, d), out);
     quant_load(rows, offsetof(struct block_q6_k, scales), 4, scales);
-    for (unsigned part = 0; part < PARTS; part++) {
-        if (part % 4 == 0)
-            quant_load(rows, offsetof(struct block_q6_k, high) + part / 4 * PART, 8, high);
-        quant_load(rows, offsetof(struct block_q6_k, low) + low_at(part), 8, low);
+    for (size_t part = 0; part < PARTS; part++) {
+        if (part % 4 == 0) {
+            quant_load_nibbles(rows, offsetof(struct block_q6_k, low) + low_at(part), low[0]);
+            quant_load_nibbles(rows, offsetof(struct block_q6_k, low) + low_at(part + 1), low[1]);
+            quant_load_pairs(rows, offsetof(struct block_q6_k, high) + part / 4 * PART, high);
+        }
         out = quant_pack_scale_pair(scales, part, out);
-        out = quant_pack_pairs(high, part % 4 * 2, out);
-        out = quant_pack_nibbles(low, low_shift(part), out);
+        out = quant_pack_pairs(high, part % 4, out);
+        out = quant_pack_plane(low[part % 2] + low_shift(part), 4, out);
     }
 }
 

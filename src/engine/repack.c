@@ -33,20 +33,42 @@ static const uint8_t *source_row(const struct matrix *m, size_t row)
     return (const uint8_t *)m->source->data + row * quant_row_bytes(m->type, m->cols);
 }
 
+/* What is left of floats where the columns are no multiple of what is packed at once. */
+static void pack_tail(const struct matrix *m, const uint8_t *const rows[LANES], size_t n_rows,
+                      uint8_t *out)
+{
+    uint8_t tail[LANES][16] = {{0}};
+    const uint8_t *tails[LANES];
+    size_t n = m->cols % quant_pack_elements(m->type);
+
+    for (size_t r = 0; r < LANES; r++) {
+        tails[r] = tail[r];
+        if (r < n_rows)
+            memcpy(tail[r], rows[r], quant_row_bytes(m->type, n));
+    }
+    m->type->pack_block(tails, out);
+}
+
 void matrix_pack(const struct matrix *m, size_t group, uint8_t *out)
 {
     static const uint8_t zeros[256]; /* more than any block has */
-    size_t in = m->type->block_bytes, step = pack_traits[m->pack].bytes;
-    size_t n_blocks = m->cols / m->type->block_elements;
-    const uint8_t *rows[LANES];
+    size_t first = group * LANES, n_rows = m->rows - first < LANES ? m->rows - first : LANES;
+    size_t at_once = quant_pack_elements(m->type), in = quant_row_bytes(m->type, at_once);
+    size_t step = at_once / pack_traits[m->pack].columns * pack_traits[m->pack].bytes;
+    const uint8_t *rows[LANES], *end = out + m->group_bytes;
 
-    for (size_t b = 0; b < n_blocks; b++) {
-        for (size_t r = 0; r < LANES; r++)
-            rows[r] =
-                group * LANES + r < m->rows ? source_row(m, group * LANES + r) + b * in : zeros;
-        m->type->pack_block(rows, out + b * step);
+    for (size_t r = 0; r < LANES; r++)
+        rows[r] = r < n_rows ? source_row(m, first + r) : zeros;
+    for (size_t c = 0; c + at_once <= m->cols; c += at_once, out += step) {
+        m->type->pack_block(rows, out);
+        for (size_t r = 0; r < n_rows; r++)
+            rows[r] += in;
     }
-    memset(out + n_blocks * step, 0, m->group_bytes - n_blocks * step);
+    if (m->cols % at_once != 0) {
+        pack_tail(m, rows, n_rows, out);
+        out += step;
+    }
+    memset(out, 0, (size_t)(end - out));
 }
 
 const uint8_t *matrix_groups(const struct matrix *m, size_t first, size_t n, uint8_t *scratch)
