@@ -1,5 +1,9 @@
 /* Kernels for AVX2, FMA and F16C: matrices of codes, and the table. Each does what its twin in
- * kernels_scalar.c does, in the same order. */
+ * kernels_scalar.c does, in the same order.
+ *
+ * One skeleton serves all packs: it is inlined with the pack as a constant, and pack_traits says
+ * which planes, scales and offsets there are. Loops over a tile are unrolled: it must live in
+ * registers. */
 #include "config.h"
 
 #include "engine/kernels_avx2.h"
@@ -10,58 +14,115 @@
 
 enum { PREFETCH = 512 }; /* bytes ahead; measured best on the machines at hand */
 
-/* A block of 8 rows x 32 columns, unpacked: word r of w[j] holds columns 4j .. 4j+3 of row r. Loops
- * over it are written out: it must live in registers. */
+/* 32 columns of 8 rows, unpacked: word r of w[j] holds columns 4j .. 4j + 3 of row r. */
 struct tile {
-    __m256i w0, w1, w2, w3, w4, w5, w6, w7;
+    __m256i w[8];
     __m256 d, m;
+    __m256i scales[2]; /* of a half: 16 bits, twice a row */
+    __m256i shifts;    /* pairs, of the halves: scale * offset, or the min */
 };
 
-INLINE __m256i load_codes(const uint8_t *p)
+INLINE bool has_halves(enum pack pack)
+{
+    return pack_traits[pack].scales == SCALES_I8_HALVES ||
+           pack_traits[pack].scales == SCALES_U4_MINS_HALVES;
+}
+
+INLINE bool is_signed(enum pack pack)
+{
+    return pack_traits[pack].planes == PLANE_BYTES || pack_traits[pack].code_value != NULL;
+}
+
+/* ---- unpacking ------------------------------------------------------------------------------ */
+
+INLINE __m256i load_plane(const uint8_t *p)
 {
     return _mm256_loadu_si256((const __m256i *)p);
 }
 
-INLINE __m256i low_nibbles(__m256i v)
+/* `width` bits from bit `from` on of every byte, moved to bit `to`; the others are 0. */
+INLINE __m256i take_bits(__m256i v, unsigned from, unsigned width, unsigned to)
 {
-    return _mm256_and_si256(v, _mm256_set1_epi8(15));
+    __m256i mask = _mm256_set1_epi8((char)(((1u << width) - 1) << to));
+    __m256i moved =
+        from > to ? _mm256_srli_epi16(v, (int)(from - to)) : _mm256_slli_epi16(v, (int)(to - from));
+
+    return _mm256_and_si256(moved, mask);
 }
 
-INLINE __m256i high_nibbles(__m256i v)
+/* A plane of `width` bits a code joins the codes at bit `to`. Returns what comes after it. */
+INLINE const uint8_t *add_plane(__m256i w[8], const uint8_t *p, unsigned width, unsigned to)
 {
-    return low_nibbles(_mm256_srli_epi16(v, 4));
+#pragma GCC unroll 8
+    for (size_t j = 0; j < 8; j++) {
+        /* Bits and pairs go on within a vector, nibbles from vector to vector. */
+        size_t vector = width == 4 ? j % 4 : j * width / 8;
+        unsigned from = (unsigned)(width == 4 ? j / 4 * 4 : j * width % 8);
+        w[j] = _mm256_or_si256(w[j], take_bits(load_plane(p + 32 * vector), from, width, to));
+    }
+    return p + 32 * width;
 }
 
-INLINE struct tile unpack_q4(const uint8_t *p, bool has_min)
+INLINE void unpack_codes(__m256i w[8], const uint8_t *p, enum pack pack)
 {
-    __m256 d = load_halves(p);
-    __m256 m = has_min ? load_halves(p + 16) : _mm256_mul_ps(d, _mm256_set1_ps(-8.0f));
+    const struct pack_traits *t = &pack_traits[pack];
+    unsigned low = (t->planes & PLANE_NIBBLES) != 0 ? 4 : 0;
 
-    p += has_min ? 32 : 16;
-    __m256i a = load_codes(p), b = load_codes(p + 32), c = load_codes(p + 64);
-    __m256i e = load_codes(p + 96);
-    return (struct tile){low_nibbles(a),
-                         low_nibbles(b),
-                         low_nibbles(c),
-                         low_nibbles(e),
-                         high_nibbles(a),
-                         high_nibbles(b),
-                         high_nibbles(c),
-                         high_nibbles(e),
-                         d,
-                         m};
+#pragma GCC unroll 8
+    for (size_t j = 0; j < 8; j++)
+        w[j] = t->planes == PLANE_BYTES ? load_plane(p + 32 * j) : _mm256_setzero_si256();
+    if ((t->planes & PLANE_BITS) != 0)
+        p = add_plane(w, p, 1, low + ((t->planes & PLANE_PAIRS) != 0 ? 2 : 0));
+    if ((t->planes & PLANE_PAIRS) != 0)
+        p = add_plane(w, p, 2, low);
+    if (low != 0)
+        p = add_plane(w, p, 4, 0);
+    if (t->code_value != NULL) {
+        __m256i values =
+            _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)t->code_value));
+#pragma GCC unroll 8
+        for (size_t j = 0; j < 8; j++)
+            w[j] = _mm256_shuffle_epi8(values, w[j]);
+    }
 }
 
-INLINE struct tile unpack_q8(const uint8_t *p)
+/* The integer scales in front of the planes; d and m are the block's. Returns the planes. */
+INLINE const uint8_t *unpack_scales(struct tile *t, const uint8_t *p, __m256 d, __m256 m,
+                                    enum pack pack)
 {
-    const uint8_t *w = p + 16;
+    const struct pack_traits *traits = &pack_traits[pack];
+    __m128i bytes = _mm_loadu_si128((const __m128i *)p);
+    __m256i pairs = _mm256_cvtepi8_epi16(bytes);
 
-    return (struct tile){load_codes(w),       load_codes(w + 32),  load_codes(w + 64),
-                         load_codes(w + 96),  load_codes(w + 128), load_codes(w + 160),
-                         load_codes(w + 192), load_codes(w + 224), load_halves(p),
-                         _mm256_setzero_ps()};
+    t->d = d;
+    t->m = traits->has_min ? m : _mm256_mul_ps(d, _mm256_set1_ps(-(float)traits->offset));
+    switch (traits->scales) {
+    case SCALES_NONE:
+        return p;
+    case SCALES_U8_MINS:
+        t->d = _mm256_mul_ps(d, _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes)));
+        t->m = _mm256_mul_ps(
+            m, _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_srli_si128(bytes, KERNEL_LANES))));
+        return p + 16;
+    case SCALES_I8:
+        t->d = _mm256_mul_ps(d, _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)));
+        return p + 8;
+    case SCALES_I8_HALVES:
+        t->shifts = _mm256_mullo_epi16(pairs, _mm256_set1_epi16(traits->offset));
+        break;
+    case SCALES_U4_MINS_HALVES:
+        pairs = _mm256_cvtepu8_epi16(bytes);
+        t->shifts = _mm256_srli_epi16(pairs, 4);
+        pairs = _mm256_and_si256(pairs, _mm256_set1_epi16(15));
+    }
+    t->scales[0] = _mm256_shufflehi_epi16(_mm256_shufflelo_epi16(pairs, 0xA0), 0xA0);
+    t->scales[1] = _mm256_shufflehi_epi16(_mm256_shufflelo_epi16(pairs, 0xF5), 0xF5);
+    return p + 16;
 }
 
+/* ---- products ------------------------------------------------------------------------------- */
+
+/* Four codes of a token, for every row. */
 INLINE __m256i broadcast4(const int8_t *q)
 {
     int32_t word;
@@ -70,154 +131,159 @@ INLINE __m256i broadcast4(const int8_t *q)
     return _mm256_set1_epi32(word);
 }
 
-/* Codes are 0 .. 15, so eight products of two still fit 16 bits: 8 * 2 * 15 * 127 = 30480. */
-INLINE __m256i dot_q4(const struct tile *t, const int8_t *q)
+/* maddubs wants one side unsigned: where weights are signed, their sign goes over to the
+ * activation. */
+INLINE __m256i multiply(__m256i w, const int8_t *q, bool with_sign)
 {
-    __m256i a = _mm256_maddubs_epi16(t->w0, broadcast4(q));
-    __m256i b = _mm256_maddubs_epi16(t->w1, broadcast4(q + 4));
+    __m256i x = broadcast4(q);
 
-    a = _mm256_add_epi16(a, _mm256_maddubs_epi16(t->w2, broadcast4(q + 8)));
-    b = _mm256_add_epi16(b, _mm256_maddubs_epi16(t->w3, broadcast4(q + 12)));
-    a = _mm256_add_epi16(a, _mm256_maddubs_epi16(t->w4, broadcast4(q + 16)));
-    b = _mm256_add_epi16(b, _mm256_maddubs_epi16(t->w5, broadcast4(q + 20)));
-    a = _mm256_add_epi16(a, _mm256_maddubs_epi16(t->w6, broadcast4(q + 24)));
-    b = _mm256_add_epi16(b, _mm256_maddubs_epi16(t->w7, broadcast4(q + 28)));
-    return _mm256_madd_epi16(_mm256_add_epi16(a, b), _mm256_set1_epi16(1));
+    return with_sign ? _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w))
+                     : _mm256_maddubs_epi16(w, x);
 }
 
-/* maddubs wants one side unsigned: the weight's sign goes over to the activation. Twice 128 * 127
- * fit. */
-INLINE __m256i dot_q8_words(__m256i w, const int8_t *q)
+/* How many products of two can be added in 16 bits, whatever the activations: those of codes below
+ * 16 eight times (8 * 2 * 15 * 127 = 30480), below 32 four times, below 64 twice, signed bytes not
+ * at all (2 * 128 * 127). A sum never leaves its half. */
+INLINE size_t products_of(enum pack pack)
 {
-    __m256i x = _mm256_sign_epi8(broadcast4(q), w);
+    unsigned planes = pack_traits[pack].planes;
 
-    return _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_abs_epi8(w), x), _mm256_set1_epi16(1));
+    if (is_signed(pack))
+        return 1;
+    if (has_halves(pack))
+        return (planes & PLANE_NIBBLES) != 0 ? 2 : 4;
+    return (planes & PLANE_BITS) != 0 ? 4 : 8;
 }
 
-INLINE __m256i dot_q8(const struct tile *t, const int8_t *q)
+/* Sums of the products of 32 columns, each half by its scale where it has one. */
+INLINE __m256i dot(const struct tile *t, const int8_t *q, enum pack pack)
 {
-    __m256i a = _mm256_add_epi32(dot_q8_words(t->w0, q), dot_q8_words(t->w1, q + 4));
-    __m256i b = _mm256_add_epi32(dot_q8_words(t->w2, q + 8), dot_q8_words(t->w3, q + 12));
+    size_t run = products_of(pack);
+    __m256i sum[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
 
-    a = _mm256_add_epi32(a, dot_q8_words(t->w4, q + 16));
-    b = _mm256_add_epi32(b, dot_q8_words(t->w5, q + 20));
-    a = _mm256_add_epi32(a, dot_q8_words(t->w6, q + 24));
-    b = _mm256_add_epi32(b, dot_q8_words(t->w7, q + 28));
-    return _mm256_add_epi32(a, b);
+#pragma GCC unroll 8
+    for (size_t j = 0; j < 8; j += run) {
+        __m256i part = multiply(t->w[j], q + 4 * j, is_signed(pack));
+#pragma GCC unroll 8
+        for (size_t i = j + 1; i < j + run; i++)
+            part = _mm256_add_epi16(part, multiply(t->w[i], q + 4 * i, is_signed(pack)));
+        __m256i scale = has_halves(pack) ? t->scales[j / 4] : _mm256_set1_epi16(1);
+        size_t s = j / run % 2;
+        sum[s] = _mm256_add_epi32(sum[s], _mm256_madd_epi16(part, scale));
+    }
+    return _mm256_add_epi32(sum[0], sum[1]);
 }
 
+/* One token's 32 columns on top of `acc`: what struct act_scale defines. */
 INLINE __m256 accumulate(__m256 acc, const struct tile *t, const int8_t *q,
-                         const struct act_scale *s, bool q8)
+                         const struct act_scale *s, enum pack pack)
 {
-    __m256i sum = q8 ? dot_q8(t, q) : dot_q4(t, q);
+    const struct pack_traits *traits = &pack_traits[pack];
+    __m256i sum = dot(t, q, pack);
+    __m256 d = _mm256_mul_ps(t->d, _mm256_set1_ps(s->d));
 
-    acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), _mm256_mul_ps(t->d, _mm256_set1_ps(s->d)), acc);
-    return q8 ? acc : _mm256_fmadd_ps(t->m, _mm256_set1_ps(s->sum), acc);
+    if (!has_halves(pack)) {
+        acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), d, acc);
+        bool shifted = traits->has_min || traits->offset != 0;
+        return shifted ? _mm256_fmadd_ps(t->m, _mm256_set1_ps(s->sum), acc) : acc;
+    }
+    int32_t halves;
+    memcpy(&halves, s->half, sizeof halves);
+    __m256i shift = _mm256_madd_epi16(t->shifts, _mm256_set1_epi32(halves));
+    if (!traits->has_min)
+        return _mm256_fmadd_ps(_mm256_cvtepi32_ps(_mm256_sub_epi32(sum, shift)), d, acc);
+    acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), d, acc);
+    return _mm256_fmadd_ps(_mm256_cvtepi32_ps(shift), _mm256_mul_ps(t->m, _mm256_set1_ps(s->d)),
+                           acc);
 }
 
-INLINE void prefetch_block(const uint8_t *p, size_t bytes)
+/* ---- matrices ------------------------------------------------------------------------------- */
+
+INLINE void prefetch(const uint8_t *p, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i += 64)
         _mm_prefetch((const char *)(p + PREFETCH + i), _MM_HINT_T0);
 }
 
-INLINE struct tile unpack(const uint8_t *p, enum pack pack)
+/* One group times n tokens. A tile is unpacked once and stays in registers for all of them; their
+ * sums wait in L1, the sum of a single one (n is then a constant) in a register. */
+INLINE void multiply_group(const uint8_t *block, const struct panel *a, size_t n, float *out,
+                           enum pack pack)
 {
-    return pack == PACK_Q8_0 ? unpack_q8(p) : unpack_q4(p, pack == PACK_Q4_1);
-}
-
-/* One token: its sums stay in a register. */
-INLINE void group_times_one(const uint8_t *group, const struct panel *a, float *out, enum pack pack,
-                            size_t bytes)
-{
-    __m256 acc = _mm256_setzero_ps();
-
-    for (size_t b = 0; b < a->cols / BLOCK; b++, group += bytes) {
-        prefetch_block(group, bytes);
-        struct tile t = unpack(group, pack);
-        acc = accumulate(acc, &t, a->q + b * BLOCK, &a->scale[b], pack == PACK_Q8_0);
-    }
-    _mm256_storeu_ps(out, acc);
-}
-
-/* Many: a tile is unpacked once and stays in registers for all of them, their sums wait in L1. */
-INLINE void group_times_panel(const uint8_t *group, const struct panel *a, float *out,
-                              enum pack pack, size_t bytes)
-{
+    const struct pack_traits *traits = &pack_traits[pack];
+    size_t head = traits->has_min ? 4 * LANES : 2 * LANES, parts = traits->columns / BLOCK;
+    size_t part_bytes = (traits->bytes - head) / parts;
+    const __m256 sign = _mm256_set1_ps(traits->scales == SCALES_NONE ? 1.0f : -1.0f);
     const int8_t *q = a->q;
     const struct act_scale *s = a->scale;
+    __m256 acc[KERNEL_PANEL];
 
-    memset(out, 0, a->n * LANES * sizeof *out);
-    for (size_t b = 0; b < a->cols / BLOCK; b++, group += bytes) {
-        prefetch_block(group, bytes);
-        struct tile t = unpack(group, pack);
-        for (size_t i = 0; i < a->n; i++, q += BLOCK, s++) {
-            __m256 acc = _mm256_loadu_ps(out + i * LANES);
-            _mm256_storeu_ps(out + i * LANES, accumulate(acc, &t, q, s, pack == PACK_Q8_0));
+    for (size_t i = 0; i < n; i++)
+        acc[i] = _mm256_setzero_ps();
+    for (size_t b = 0; b < a->cols / traits->columns; b++) {
+        __m256 d = load_halves(block), m = _mm256_setzero_ps();
+        if (traits->has_min)
+            m = _mm256_mul_ps(load_halves(block + 2 * LANES), sign);
+        block += head;
+        for (size_t k = 0; k < parts; k++, block += part_bytes) {
+            struct tile t;
+            prefetch(block, part_bytes);
+            unpack_codes(t.w, unpack_scales(&t, block, d, m, pack), pack);
+            for (size_t i = 0; i < n; i++, q += BLOCK, s++)
+                acc[i] = accumulate(acc[i], &t, q, s, pack);
         }
     }
+    for (size_t i = 0; i < n; i++)
+        _mm256_storeu_ps(out + i * LANES, acc[i]);
 }
 
 INLINE void matmul_codes(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out,
                          enum pack pack)
 {
-    size_t bytes = pack == PACK_Q8_0 ? 272 : pack == PACK_Q4_1 ? 160 : 144;
-    size_t group_bytes = a->cols / BLOCK * bytes;
+    size_t bytes = a->cols / pack_traits[pack].columns * pack_traits[pack].bytes;
 
-    for (size_t g = 0; g < n_groups; g++, groups += group_bytes, out += a->n * LANES) {
+    for (size_t g = 0; g < n_groups; g++, groups += bytes, out += a->n * LANES) {
         if (a->n == 1)
-            group_times_one(groups, a, out, pack, bytes);
+            multiply_group(groups, a, 1, out, pack);
         else
-            group_times_panel(groups, a, out, pack, bytes);
+            multiply_group(groups, a, a->n, out, pack);
     }
 }
 
-void avx2_matmul_q4_0(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out)
-{
-    matmul_codes(groups, n_groups, a, out, PACK_Q4_0);
-}
-
-void avx2_matmul_q4_1(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out)
-{
-    matmul_codes(groups, n_groups, a, out, PACK_Q4_1);
-}
-
-void avx2_matmul_q8_0(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out)
-{
-    matmul_codes(groups, n_groups, a, out, PACK_Q8_0);
-}
-
-#define SCALAR(name, pack)                                                                         \
-    void avx2_matmul_##name(const uint8_t *groups, size_t n_groups, const struct panel *a,         \
-                            float *out)                                                            \
+#define MATMUL_CODES(name, pack)                                                                   \
+    static void matmul_##name(const uint8_t *groups, size_t n_groups, const struct panel *a,       \
+                              float *out)                                                          \
     {                                                                                              \
-        kernels_scalar.matmul[pack](groups, n_groups, a, out);                                     \
+        matmul_codes(groups, n_groups, a, out, pack);                                              \
     }
 
-SCALAR(q5_0, PACK_Q5_0)
-SCALAR(q5_1, PACK_Q5_1)
-SCALAR(iq4_nl, PACK_IQ4_NL)
-SCALAR(q4_k, PACK_Q4_K)
-SCALAR(q5_k, PACK_Q5_K)
-SCALAR(q6_k, PACK_Q6_K)
-SCALAR(q3_k, PACK_Q3_K)
-SCALAR(q2_k, PACK_Q2_K)
-SCALAR(iq4_xs, PACK_IQ4_XS)
+MATMUL_CODES(q4_0, PACK_Q4_0)
+MATMUL_CODES(q4_1, PACK_Q4_1)
+MATMUL_CODES(q5_0, PACK_Q5_0)
+MATMUL_CODES(q5_1, PACK_Q5_1)
+MATMUL_CODES(q8_0, PACK_Q8_0)
+MATMUL_CODES(iq4_nl, PACK_IQ4_NL)
+MATMUL_CODES(q4_k, PACK_Q4_K)
+MATMUL_CODES(q5_k, PACK_Q5_K)
+MATMUL_CODES(q6_k, PACK_Q6_K)
+MATMUL_CODES(q3_k, PACK_Q3_K)
+MATMUL_CODES(q2_k, PACK_Q2_K)
+MATMUL_CODES(iq4_xs, PACK_IQ4_XS)
 
 const struct kernels kernels_avx2 = {
     .name = "avx2",
-    .matmul = {[PACK_Q4_0] = avx2_matmul_q4_0,
-               [PACK_Q4_1] = avx2_matmul_q4_1,
-               [PACK_Q8_0] = avx2_matmul_q8_0,
-               [PACK_Q5_0] = avx2_matmul_q5_0,
-               [PACK_Q5_1] = avx2_matmul_q5_1,
-               [PACK_IQ4_NL] = avx2_matmul_iq4_nl,
-               [PACK_Q4_K] = avx2_matmul_q4_k,
-               [PACK_Q5_K] = avx2_matmul_q5_k,
-               [PACK_Q6_K] = avx2_matmul_q6_k,
-               [PACK_Q3_K] = avx2_matmul_q3_k,
-               [PACK_Q2_K] = avx2_matmul_q2_k,
-               [PACK_IQ4_XS] = avx2_matmul_iq4_xs,
+    .matmul = {[PACK_Q4_0] = matmul_q4_0,
+               [PACK_Q4_1] = matmul_q4_1,
+               [PACK_Q5_0] = matmul_q5_0,
+               [PACK_Q5_1] = matmul_q5_1,
+               [PACK_Q8_0] = matmul_q8_0,
+               [PACK_IQ4_NL] = matmul_iq4_nl,
+               [PACK_Q4_K] = matmul_q4_k,
+               [PACK_Q5_K] = matmul_q5_k,
+               [PACK_Q6_K] = matmul_q6_k,
+               [PACK_Q3_K] = matmul_q3_k,
+               [PACK_Q2_K] = matmul_q2_k,
+               [PACK_IQ4_XS] = matmul_iq4_xs,
                [PACK_F16] = avx2_matmul_f16,
                [PACK_BF16] = avx2_matmul_bf16,
                [PACK_F32] = avx2_matmul_f32},

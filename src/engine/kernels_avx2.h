@@ -4,18 +4,6 @@
 
 #include "engine/kernels.h"
 
-void avx2_matmul_q4_0(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out);
-void avx2_matmul_q4_1(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out);
-void avx2_matmul_q8_0(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out);
-void avx2_matmul_q5_0(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out);
-void avx2_matmul_q5_1(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out);
-void avx2_matmul_iq4_nl(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out);
-void avx2_matmul_q4_k(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out);
-void avx2_matmul_q5_k(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out);
-void avx2_matmul_q6_k(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out);
-void avx2_matmul_q3_k(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out);
-void avx2_matmul_q2_k(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out);
-void avx2_matmul_iq4_xs(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out);
 void avx2_matmul_f16(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out);
 void avx2_matmul_bf16(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out);
 void avx2_matmul_f32(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out);

@@ -1,6 +1,6 @@
 /* Kernels for AVX-512 with VNNI: matrices of codes; all else is AVX2's. vpdpbusd adds four products
  * of an unsigned and a signed byte straight to 32 bits, so nothing has to be kept from overflowing.
- * Two groups of rows share a 512-bit register. */
+ * Two groups of rows share a 512-bit register. The skeleton is that of kernels_avx2.c. */
 #include "config.h"
 
 #include "engine/kernels_avx2.h"
@@ -10,187 +10,295 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { LANES = KERNEL_LANES, BLOCK = KERNEL_BLOCK, PREFETCH = 512 };
+enum { LANES = KERNEL_LANES, BLOCK = KERNEL_BLOCK };
 
-/* A block of 32 columns of two groups: word r of w<j> holds columns 4j .. 4j+3 of row
- * r, unsigned. */
+typedef uint32_t words __attribute__((vector_size(64)));
+
+/* 32 columns of two groups, unpacked: word r of w[j] holds columns 4j .. 4j + 3 of row r. */
 struct tile {
-    __m512i w0, w1, w2, w3, w4, w5, w6, w7;
+    __m512i w[8]; /* unsigned */
     __m512 d, m;
+    __m512i scales[2]; /* of a half: 32 bits a row */
+    __m512i mins;      /* pairs of 16 bits, of the halves */
 };
 
 /* The same place in both groups. */
-INLINE __m512i load_codes(const uint8_t *p, const uint8_t *p2)
-{
-    __m256i low = _mm256_loadu_si256((const __m256i *)p);
+struct place {
+    const uint8_t *p, *p2;
+};
 
-    return _mm512_inserti64x4(_mm512_castsi256_si512(low), _mm256_loadu_si256((const __m256i *)p2),
-                              1);
+INLINE struct place after(struct place at, size_t bytes)
+{
+    return (struct place){at.p + bytes, at.p2 + bytes};
 }
 
-INLINE __m512 load_halves(const uint8_t *p, const uint8_t *p2)
+INLINE bool has_halves(enum pack pack)
 {
-    __m128i low = _mm_loadu_si128((const __m128i *)p);
-
-    return _mm512_cvtph_ps(_mm256_inserti128_si256(_mm256_castsi128_si256(low),
-                                                   _mm_loadu_si128((const __m128i *)p2), 1));
+    return pack_traits[pack].scales == SCALES_I8_HALVES ||
+           pack_traits[pack].scales == SCALES_U4_MINS_HALVES;
 }
 
-INLINE __m512i low_nibbles(__m512i v)
+/* What is added to codes to make them unsigned. */
+INLINE int shift_of(enum pack pack)
 {
-    return _mm512_and_si512(v, _mm512_set1_epi8(15));
+    return pack_traits[pack].planes == PLANE_BYTES || pack_traits[pack].code_value != NULL ? 128
+                                                                                           : 0;
 }
 
-INLINE __m512i high_nibbles(__m512i v)
+/* ---- unpacking ------------------------------------------------------------------------------ */
+
+INLINE __m512i load_plane(struct place at)
 {
-    return low_nibbles(_mm512_srli_epi16(v, 4));
+    __m256i low = _mm256_loadu_si256((const __m256i *)at.p);
+
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low),
+                              _mm256_loadu_si256((const __m256i *)at.p2), 1);
 }
 
-INLINE struct tile unpack_q4(const uint8_t *p, const uint8_t *p2, bool has_min)
+/* 16 bytes of each. */
+INLINE __m256i load_halves_of(struct place at)
 {
-    size_t head = has_min ? 32 : 16;
-    __m512 d = load_halves(p, p2);
-    __m512 m = has_min ? load_halves(p + 16, p2 + 16) : _mm512_mul_ps(d, _mm512_set1_ps(-8.0f));
+    __m128i low = _mm_loadu_si128((const __m128i *)at.p);
 
-    p += head;
-    p2 += head;
-    __m512i a = load_codes(p, p2), b = load_codes(p + 32, p2 + 32);
-    __m512i c = load_codes(p + 64, p2 + 64), e = load_codes(p + 96, p2 + 96);
-    return (struct tile){low_nibbles(a),
-                         low_nibbles(b),
-                         low_nibbles(c),
-                         low_nibbles(e),
-                         high_nibbles(a),
-                         high_nibbles(b),
-                         high_nibbles(c),
-                         high_nibbles(e),
-                         d,
-                         m};
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(low),
+                                   _mm_loadu_si128((const __m128i *)at.p2), 1);
 }
 
-/* Signed codes plus 128; what that adds to the sum is taken away in `accumulate`. */
-INLINE __m512i load_shifted(const uint8_t *p, const uint8_t *p2)
+/* 8 bytes of each. */
+INLINE __m128i load_quarters_of(struct place at)
 {
-    return _mm512_xor_si512(load_codes(p, p2), _mm512_set1_epi8((char)0x80));
+    return _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)at.p),
+                              _mm_loadl_epi64((const __m128i *)at.p2));
 }
 
-INLINE struct tile unpack_q8(const uint8_t *p, const uint8_t *p2)
+/* `width` bits from bit `from` on of every byte, moved to bit `to`; the others are 0. Shifted by the
+ * compiler's own operator: the intrinsic's count must be constant without optimisation too. */
+INLINE __m512i take_bits(__m512i v, unsigned from, unsigned width, unsigned to)
 {
-    const uint8_t *w = p + 16, *v = p2 + 16;
+    __m512i mask = _mm512_set1_epi8((char)(((1u << width) - 1) << to));
+    words moved = from > to ? (words)v >> (from - to) : (words)v << (to - from);
 
-    return (struct tile){load_shifted(w, v),
-                         load_shifted(w + 32, v + 32),
-                         load_shifted(w + 64, v + 64),
-                         load_shifted(w + 96, v + 96),
-                         load_shifted(w + 128, v + 128),
-                         load_shifted(w + 160, v + 160),
-                         load_shifted(w + 192, v + 192),
-                         load_shifted(w + 224, v + 224),
-                         load_halves(p, p2),
-                         _mm512_setzero_ps()};
+    return _mm512_and_si512((__m512i)moved, mask);
 }
 
-INLINE __m512i dot_words(__m512i sum, __m512i w, const int8_t *q)
+/* A plane of `width` bits a code joins the codes at bit `to`. Returns what comes after it. */
+INLINE struct place add_plane(__m512i w[8], struct place at, unsigned width, unsigned to)
 {
-    int32_t word;
-
-    memcpy(&word, q, sizeof word);
-    return _mm512_dpbusd_epi32(sum, w, _mm512_set1_epi32(word));
+#pragma GCC unroll 8
+    for (size_t j = 0; j < 8; j++) {
+        /* Bits and pairs go on within a vector, nibbles from vector to vector. */
+        size_t vector = width == 4 ? j % 4 : j * width / 8;
+        unsigned from = (unsigned)(width == 4 ? j / 4 * 4 : j * width % 8);
+        w[j] =
+            _mm512_or_si512(w[j], take_bits(load_plane(after(at, 32 * vector)), from, width, to));
+    }
+    return after(at, 32 * width);
 }
 
+INLINE void unpack_codes(__m512i w[8], struct place at, enum pack pack)
+{
+    const struct pack_traits *t = &pack_traits[pack];
+    unsigned low = (t->planes & PLANE_NIBBLES) != 0 ? 4 : 0;
+    __m512i shift = _mm512_set1_epi8((char)shift_of(pack));
+
+#pragma GCC unroll 8
+    for (size_t j = 0; j < 8; j++)
+        w[j] = t->planes == PLANE_BYTES ? _mm512_xor_si512(load_plane(after(at, 32 * j)), shift)
+                                        : _mm512_setzero_si512();
+    if ((t->planes & PLANE_BITS) != 0)
+        at = add_plane(w, at, 1, low + ((t->planes & PLANE_PAIRS) != 0 ? 2 : 0));
+    if ((t->planes & PLANE_PAIRS) != 0)
+        at = add_plane(w, at, 2, low);
+    if (low != 0)
+        at = add_plane(w, at, 4, 0);
+    if (t->code_value != NULL) {
+        __m512i values = _mm512_xor_si512(
+            _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)t->code_value)), shift);
+#pragma GCC unroll 8
+        for (size_t j = 0; j < 8; j++)
+            w[j] = _mm512_shuffle_epi8(values, w[j]);
+    }
+}
+
+/* The integer scales in front of the planes; d and m are the block's. Returns the planes. */
+INLINE struct place unpack_scales(struct tile *t, struct place at, __m512 d, __m512 m,
+                                  enum pack pack)
+{
+    const struct pack_traits *traits = &pack_traits[pack];
+    __m512i pairs;
+
+    t->d = d;
+    t->m = traits->has_min ? m : _mm512_mul_ps(d, _mm512_set1_ps(-(float)traits->offset));
+    switch (traits->scales) {
+    case SCALES_NONE:
+        return at;
+    case SCALES_U8_MINS:
+        t->d = _mm512_mul_ps(d, _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(load_quarters_of(at))));
+        at = after(at, 8);
+        t->m = _mm512_mul_ps(m, _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(load_quarters_of(at))));
+        return after(at, 8);
+    case SCALES_I8:
+        t->d = _mm512_mul_ps(d, _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(load_quarters_of(at))));
+        return after(at, 8);
+    case SCALES_I8_HALVES:
+        pairs = _mm512_cvtepi8_epi16(load_halves_of(at));
+        break;
+    case SCALES_U4_MINS_HALVES:
+        pairs = _mm512_cvtepu8_epi16(load_halves_of(at));
+        t->mins = _mm512_srli_epi16(pairs, 4);
+        pairs = _mm512_and_si512(pairs, _mm512_set1_epi16(15));
+    }
+    t->scales[0] = _mm512_srai_epi32(_mm512_slli_epi32(pairs, 16), 16);
+    t->scales[1] = _mm512_srai_epi32(pairs, 16);
+    return after(at, 16);
+}
+
+/* ---- products ------------------------------------------------------------------------------- */
+
+/* sum + the products of columns 4 * from .. 4 * to - 1, four a lane. */
+INLINE __m512i dot(__m512i sum, const struct tile *t, const int8_t *q, size_t from, size_t to)
+{
+#pragma GCC unroll 8
+    for (size_t j = from; j < to; j++) {
+        int32_t word;
+        memcpy(&word, q + 4 * j, sizeof word);
+        sum = _mm512_dpbusd_epi32(sum, t->w[j], _mm512_set1_epi32(word));
+    }
+    return sum;
+}
+
+/* One token's 32 columns on top of `acc`: what struct act_scale defines. */
 INLINE __m512 accumulate(__m512 acc, const struct tile *t, const int8_t *q,
-                         const struct act_scale *s, bool q8)
+                         const struct act_scale *s, enum pack pack)
 {
-    __m512i a = q8 ? _mm512_set1_epi32(-128 * s->isum) : _mm512_setzero_si512();
-    __m512i b = _mm512_setzero_si512();
+    const struct pack_traits *traits = &pack_traits[pack];
+    __m512 d = _mm512_mul_ps(t->d, _mm512_set1_ps(s->d));
 
-    a = dot_words(a, t->w0, q);
-    b = dot_words(b, t->w1, q + 4);
-    a = dot_words(a, t->w2, q + 8);
-    b = dot_words(b, t->w3, q + 12);
-    a = dot_words(a, t->w4, q + 16);
-    b = dot_words(b, t->w5, q + 20);
-    a = dot_words(a, t->w6, q + 24);
-    b = dot_words(b, t->w7, q + 28);
-    __m512 sum = _mm512_cvtepi32_ps(_mm512_add_epi32(a, b));
-    acc = _mm512_fmadd_ps(sum, _mm512_mul_ps(t->d, _mm512_set1_ps(s->d)), acc);
-    return q8 ? acc : _mm512_fmadd_ps(t->m, _mm512_set1_ps(s->sum), acc);
+    if (!has_halves(pack)) {
+        __m512i first = shift_of(pack) != 0 ? _mm512_set1_epi32(-shift_of(pack) * s->isum)
+                                            : _mm512_setzero_si512();
+        __m512i sum =
+            _mm512_add_epi32(dot(first, t, q, 0, 4), dot(_mm512_setzero_si512(), t, q, 4, 8));
+        acc = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), d, acc);
+        bool shifted = traits->has_min || traits->offset != 0;
+        return shifted ? _mm512_fmadd_ps(t->m, _mm512_set1_ps(s->sum), acc) : acc;
+    }
+    __m512i sum[2];
+#pragma GCC unroll 2
+    for (size_t h = 0; h < 2; h++) {
+        __m512i first = _mm512_set1_epi32(-traits->offset * s->half[h]);
+        sum[h] = _mm512_mullo_epi32(dot(first, t, q, 4 * h, 4 * h + 4), t->scales[h]);
+    }
+    acc = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_add_epi32(sum[0], sum[1])), d, acc);
+    if (!traits->has_min)
+        return acc;
+    int32_t halves;
+    memcpy(&halves, s->half, sizeof halves);
+    __m512i min = _mm512_madd_epi16(t->mins, _mm512_set1_epi32(halves));
+    return _mm512_fmadd_ps(_mm512_cvtepi32_ps(min), _mm512_mul_ps(t->m, _mm512_set1_ps(s->d)), acc);
 }
 
-INLINE void prefetch_block(const uint8_t *p, size_t bytes)
+/* ---- matrices ------------------------------------------------------------------------------- */
+
+/* What two groups further on has the same place, into L2. Two runs side by side are more than the
+ * hardware foresees; in this order all is read as one. */
+INLINE void prefetch(struct place at, size_t bytes)
 {
-    for (size_t i = 0; i < bytes; i += 64)
-        _mm_prefetch((const char *)(p + PREFETCH + i), _MM_HINT_T0);
+    size_t ahead = 2 * (size_t)(at.p2 - at.p);
+
+    for (size_t i = 0; i < bytes; i += 64) {
+        _mm_prefetch((const char *)(at.p + ahead + i), _MM_HINT_T1);
+        _mm_prefetch((const char *)(at.p2 + ahead + i), _MM_HINT_T1);
+    }
 }
 
-/* Two groups times the panel. A tile stays in registers for all tokens, their sums wait in L1. */
-INLINE void pair_times_panel(const uint8_t *group, size_t group_bytes, const struct panel *a,
-                             float *out, enum pack pack, size_t bytes)
+/* Two groups times n tokens; where they go is `out` and `out2`. A tile is unpacked once and stays in
+ * registers for all tokens; their sums wait in L1, the sum of a single one (n is then a constant) in
+ * a register. */
+INLINE void multiply_pair(struct place at, const struct panel *a, size_t n, float *out, float *out2,
+                          enum pack pack)
 {
+    const struct pack_traits *traits = &pack_traits[pack];
+    size_t head = traits->has_min ? 4 * LANES : 2 * LANES, parts = traits->columns / BLOCK;
+    size_t part_bytes = (traits->bytes - head) / parts;
+    const __m512 sign = _mm512_set1_ps(traits->scales == SCALES_NONE ? 1.0f : -1.0f);
     const int8_t *q = a->q;
     const struct act_scale *s = a->scale;
     __m512 acc[KERNEL_PANEL];
-    bool q8 = pack == PACK_Q8_0;
 
-    for (size_t i = 0; i < a->n; i++)
+    for (size_t i = 0; i < n; i++)
         acc[i] = _mm512_setzero_ps();
-    for (size_t b = 0; b < a->cols / BLOCK; b++, group += bytes) {
-        const uint8_t *second = group + group_bytes;
-        prefetch_block(group, bytes);
-        prefetch_block(second, bytes);
-        struct tile t = q8 ? unpack_q8(group, second) : unpack_q4(group, second, pack == PACK_Q4_1);
-        for (size_t i = 0; i < a->n; i++, q += BLOCK, s++)
-            acc[i] = accumulate(acc[i], &t, q, s, q8);
+    for (size_t b = 0; b < a->cols / traits->columns; b++) {
+        __m512 d = _mm512_cvtph_ps(load_halves_of(at)), m = _mm512_setzero_ps();
+        if (traits->has_min)
+            m = _mm512_mul_ps(_mm512_cvtph_ps(load_halves_of(after(at, 2 * LANES))), sign);
+        at = after(at, head);
+        for (size_t k = 0; k < parts; k++, at = after(at, part_bytes)) {
+            struct tile t;
+            prefetch(at, traits->bytes / parts);
+            unpack_codes(t.w, unpack_scales(&t, at, d, m, pack), pack);
+            for (size_t i = 0; i < n; i++, q += BLOCK, s++)
+                acc[i] = accumulate(acc[i], &t, q, s, pack);
+        }
     }
-    for (size_t i = 0; i < a->n; i++) {
+    for (size_t i = 0; i < n; i++) {
+        __m512d both = _mm512_castps_pd(acc[i]);
+        _mm256_storeu_ps(out2 + i * LANES, _mm256_castpd_ps(_mm512_extractf64x4_pd(both, 1)));
         _mm256_storeu_ps(out + i * LANES, _mm512_castps512_ps256(acc[i]));
-        _mm256_storeu_ps(out + (a->n + i) * LANES,
-                         _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(acc[i]), 1)));
     }
 }
 
-/* A single token has nothing to share a tile with, and an odd group no partner: those
- * are AVX2's. */
+/* An odd group at the end is its own partner. */
 INLINE void matmul_codes(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out,
-                         enum pack pack, size_t bytes)
+                         enum pack pack)
 {
-    size_t group_bytes = a->cols / BLOCK * bytes, pairs = a->n > 1 ? n_groups / 2 : 0;
+    size_t bytes = a->cols / pack_traits[pack].columns * pack_traits[pack].bytes;
 
-    for (size_t i = 0; i < pairs; i++, groups += 2 * group_bytes, out += 2 * a->n * LANES)
-        pair_times_panel(groups, group_bytes, a, out, pack, bytes);
-    if (2 * pairs < n_groups)
-        kernels_avx2.matmul[pack](groups, n_groups - 2 * pairs, a, out);
+    for (size_t g = 0; g < n_groups; g += 2) {
+        size_t next = g + 1 < n_groups ? g + 1 : g;
+        struct place at = {groups + g * bytes, groups + next * bytes};
+        float *to = out + g * a->n * LANES, *to2 = out + next * a->n * LANES;
+        if (a->n == 1)
+            multiply_pair(at, a, 1, to, to2, pack);
+        else
+            multiply_pair(at, a, a->n, to, to2, pack);
+    }
 }
 
-static void matmul_q4_0(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out)
-{
-    matmul_codes(groups, n_groups, a, out, PACK_Q4_0, 144);
-}
+#define MATMUL_CODES(name, pack)                                                                   \
+    static void matmul_##name(const uint8_t *groups, size_t n_groups, const struct panel *a,       \
+                              float *out)                                                          \
+    {                                                                                              \
+        matmul_codes(groups, n_groups, a, out, pack);                                              \
+    }
 
-static void matmul_q4_1(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out)
-{
-    matmul_codes(groups, n_groups, a, out, PACK_Q4_1, 160);
-}
-
-static void matmul_q8_0(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out)
-{
-    matmul_codes(groups, n_groups, a, out, PACK_Q8_0, 272);
-}
+MATMUL_CODES(q4_0, PACK_Q4_0)
+MATMUL_CODES(q4_1, PACK_Q4_1)
+MATMUL_CODES(q5_0, PACK_Q5_0)
+MATMUL_CODES(q5_1, PACK_Q5_1)
+MATMUL_CODES(q8_0, PACK_Q8_0)
+MATMUL_CODES(iq4_nl, PACK_IQ4_NL)
+MATMUL_CODES(q4_k, PACK_Q4_K)
+MATMUL_CODES(q5_k, PACK_Q5_K)
+MATMUL_CODES(q6_k, PACK_Q6_K)
+MATMUL_CODES(q3_k, PACK_Q3_K)
+MATMUL_CODES(q2_k, PACK_Q2_K)
+MATMUL_CODES(iq4_xs, PACK_IQ4_XS)
 
 const struct kernels kernels_avx512 = {
     .name = "avx512",
     .matmul = {[PACK_Q4_0] = matmul_q4_0,
                [PACK_Q4_1] = matmul_q4_1,
+               [PACK_Q5_0] = matmul_q5_0,
+               [PACK_Q5_1] = matmul_q5_1,
                [PACK_Q8_0] = matmul_q8_0,
-               [PACK_Q5_0] = avx2_matmul_q5_0,
-               [PACK_Q5_1] = avx2_matmul_q5_1,
-               [PACK_IQ4_NL] = avx2_matmul_iq4_nl,
-               [PACK_Q4_K] = avx2_matmul_q4_k,
-               [PACK_Q5_K] = avx2_matmul_q5_k,
-               [PACK_Q6_K] = avx2_matmul_q6_k,
-               [PACK_Q3_K] = avx2_matmul_q3_k,
-               [PACK_Q2_K] = avx2_matmul_q2_k,
-               [PACK_IQ4_XS] = avx2_matmul_iq4_xs,
+               [PACK_IQ4_NL] = matmul_iq4_nl,
+               [PACK_Q4_K] = matmul_q4_k,
+               [PACK_Q5_K] = matmul_q5_k,
+               [PACK_Q6_K] = matmul_q6_k,
+               [PACK_Q3_K] = matmul_q3_k,
+               [PACK_Q2_K] = matmul_q2_k,
+               [PACK_IQ4_XS] = matmul_iq4_xs,
                [PACK_F16] = avx2_matmul_f16,
                [PACK_BF16] = avx2_matmul_bf16,
                [PACK_F32] = avx2_matmul_f32},

@@ -24,7 +24,9 @@ enum {
 };
 
 static const uint32_t types[] = {
-    QUANT_Q4_0, QUANT_Q4_1, QUANT_Q8_0, QUANT_F16, QUANT_BF16, QUANT_F32,
+    QUANT_Q4_0,   QUANT_Q4_1,   QUANT_Q5_0, QUANT_Q5_1, QUANT_Q8_0,
+    QUANT_IQ4_NL, QUANT_Q2_K,   QUANT_Q3_K, QUANT_Q4_K, QUANT_Q5_K,
+    QUANT_Q6_K,   QUANT_IQ4_XS, QUANT_F16,  QUANT_BF16, QUANT_F32,
 };
 
 static const size_t panels[] = {1, 2, 4, 8, 32};
