@@ -63,6 +63,45 @@ static void test_tasks(void **ctx)
     }
 }
 
+struct waiting {
+    atomic_int done;
+    int tasks;
+    bool in_vain;
+};
+
+/* The first task waits for all others: some of them are in its worker's own range. */
+static void hold(void *ctx, struct worker *w)
+{
+    struct waiting *s = ctx;
+    size_t task;
+
+    worker_phase(w, (size_t)s->tasks);
+    while (worker_next(w, &task)) {
+        for (int i = 0; task == 0 && atomic_load(&s->done) < s->tasks - 1; i++) {
+            s->in_vain = i == TRIES * 10;
+            if (s->in_vain)
+                break;
+            sched_yield();
+        }
+        atomic_fetch_add(&s->done, 1);
+    }
+}
+
+static void test_stealing(void **ctx)
+{
+    (void)ctx;
+    for (int threads = 2; threads <= 4; threads++) {
+        struct error err;
+        struct pool *p = pool_new(threads, &err);
+        struct waiting s = {.tasks = 2 * threads};
+        assert_non_null(p);
+        assert_true(pool_run(p, hold, &s, NULL));
+        assert_false(s.in_vain);
+        assert_int_equal(atomic_load(&s.done), s.tasks);
+        pool_free(p);
+    }
+}
+
 struct stopping {
     atomic_bool cancel;
     atomic_int begun, left;
@@ -196,8 +235,9 @@ static void test_limits(void **ctx)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tasks), cmocka_unit_test(test_cancel), cmocka_unit_test(test_signals),
-        cmocka_unit_test(test_idle),  cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_tasks),  cmocka_unit_test(test_stealing),
+        cmocka_unit_test(test_cancel), cmocka_unit_test(test_signals),
+        cmocka_unit_test(test_idle),   cmocka_unit_test(test_limits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
