@@ -17,7 +17,7 @@ struct tiny_gguf_options { /* all zero: the defaults in brackets */
     uint32_t type;         /* of the matrices, enum quant_type [QUANT_F32] */
     bool embd_q8_0;        /* token_embd (and output) are Q8_0 [as `type`] */
     int n_layer;           /* [2] */
-    int n_embd; /* [64] a multiple of 32 for the quantised types, as are the next ones' products */
+    int n_embd;            /* [64] whole blocks of the type, as are the products of the next ones */
     int n_head, n_kv_head; /* [4, 2] */
     int head_dim;          /* [n_embd / n_head] */
     int n_ff;              /* [96] */
