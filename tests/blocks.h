@@ -1,4 +1,4 @@
-/* Blocks of weights for tests: random bytes are all right as codes and integer scales, but not as
+/* Weight types for tests, and what their blocks are made of: random bytes are all right as codes and integer scales, but not as
  * the halves beside them. */
 #ifndef FADER_TESTS_BLOCKS_H
 #define FADER_TESTS_BLOCKS_H
@@ -9,7 +9,13 @@
 
 #include "engine/quant.h"
 
-enum { BLOCK_BYTES_MAX = 256 };
+static const uint32_t weight_types[] = {/* all that there are */
+                                        QUANT_F32,  QUANT_F16,    QUANT_BF16,  QUANT_Q8_0,
+                                        QUANT_Q4_0, QUANT_Q4_1,   QUANT_Q5_0,  QUANT_Q5_1,
+                                        QUANT_Q2_K, QUANT_Q3_K,   QUANT_Q4_K,  QUANT_Q5_K,
+                                        QUANT_Q6_K, QUANT_IQ4_NL, QUANT_IQ4_XS};
+
+enum { N_WEIGHT_TYPES = sizeof weight_types / sizeof *weight_types, BLOCK_BYTES_MAX = 256 };
 
 struct block_parts {
     uint32_t type;

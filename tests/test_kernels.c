@@ -78,11 +78,6 @@ static void assert_same(const char *what, const struct kernels *k, const void *a
 
 /* ---- matrices ------------------------------------------------------------------------------- */
 
-static const uint32_t types[] = {QUANT_F32,  QUANT_F16,  QUANT_BF16, QUANT_Q8_0,   QUANT_Q4_0,
-                                 QUANT_Q4_1, QUANT_Q5_0, QUANT_Q5_1, QUANT_Q2_K,   QUANT_Q3_K,
-                                 QUANT_Q4_K, QUANT_Q5_K, QUANT_Q6_K, QUANT_IQ4_NL, QUANT_IQ4_XS};
-enum { N_TYPES = sizeof types / sizeof *types };
-
 /* Tokens side by side, cycled through by round; then weights, and activations, at the limits of
  * what codes and scales can be. */
 static const size_t counts[] = {1, 2, 3, 5, 8, 13, 31, TOKENS_MAX};
@@ -205,8 +200,8 @@ static void for_problems(void (*check)(const struct problem *p, size_t round))
 {
     static struct problem p;
 
-    for (size_t i = 0; i < N_TYPES * ROUNDS; i++) {
-        problem_init(&p, types[i / ROUNDS], i % ROUNDS);
+    for (size_t i = 0; i < N_WEIGHT_TYPES * ROUNDS; i++) {
+        problem_init(&p, weight_types[i / ROUNDS], i % ROUNDS);
         check(&p, i % ROUNDS);
         problem_done(&p);
     }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "blocks.h"
 #include "engine/model.h"
 #include "engine/sampler.h"
 #include "folder.h"
@@ -99,13 +100,11 @@ static void more_metadata(struct tiny_writer *w)
 
 static void test_tiny(void **state)
 {
-    static const uint32_t types[] = {QUANT_F32,  QUANT_F16,  QUANT_BF16,
-                                     QUANT_Q8_0, QUANT_Q4_0, QUANT_Q4_1};
     struct error err;
     (void)state;
 
-    for (size_t k = 0; k < sizeof types / sizeof types[0]; k++) {
-        struct tiny_gguf_options o = {.type = types[k],
+    for (size_t k = 0; k < N_WEIGHT_TYPES; k++) {
+        struct tiny_gguf_options o = {.type = weight_types[k],
                                       .untied = true,
                                       .biases = true,
                                       .rope_freqs = true,
@@ -114,7 +113,7 @@ static void test_tiny(void **state)
         struct model *m = open_tiny("tiny.gguf", &o, &err);
         if (m == NULL)
             fail_msg("%s", err.text);
-        assert_string_equal(m->info.type, quant_find(types[k])->name);
+        assert_string_equal(m->info.type, quant_find(weight_types[k])->name);
         assert_string_equal(m->info.languages, "en,zh");
         assert_null(m->info.chat_template);
         assert_true(m->info.has_sampling[KNOB_TEMPERATURE] && m->info.has_sampling[KNOB_TOP_K]);
@@ -123,8 +122,8 @@ static void test_tiny(void **state)
         assert_true(m->info.sampling[KNOB_TEMPERATURE] == 0.6); /* not 0.60000002 */
         assert_true(m->hparams.rope_scale == 0.25f);
         assert_ptr_not_equal(m->output, m->token_embd);
-        assert_int_equal(m->rope_freqs->dims[0], 8);
-        assert_int_equal(m->layers[1].ffn_gate_bias->dims[0], 96);
+        assert_int_equal(m->rope_freqs->dims[0], m->info.n_embd / 8);
+        assert_int_equal(m->layers[1].ffn_gate_bias->dims[0], m->info.n_ff);
         assert_non_null(model_tokenizer(m, &err));
         model_close(m);
     }
@@ -211,7 +210,6 @@ static void assert_refused(const struct change *c, const struct tiny_gguf_option
 static void test_refusals(void **state)
 {
     static const struct change changes[] = {
-        {"blk.1.attn_q.weight", TYPE, 14, NULL, "rows of 64 elements are not whole blocks of Q6_K"},
         {"blk.1.attn_q.weight", TYPE, 39, NULL,
          "tensor blk.1.attn_q.weight: type MXFP4 is not supported yet"},
         {"blk.1.attn_q.weight", TYPE, 4, NULL,
@@ -252,6 +250,37 @@ static void test_refusals(void **state)
 
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++)
         assert_refused(&changes[i], &o);
+}
+
+/* Rows of 64 elements called blocks of 256, and files that end before the blocks do. */
+static void test_refused_blocks(void **state)
+{
+    static const uint8_t zeros[BLOCK_BYTES_MAX];
+    struct tiny_gguf_options o = {.n_layer = 2};
+    struct error err;
+    char why[80], path[128];
+    (void)state;
+
+    snprintf(path, sizeof path, "%s/x.gguf", folder);
+    for (size_t i = 0; i < N_WEIGHT_TYPES; i++) {
+        const struct quant_traits *t = quant_find(weight_types[i]);
+        snprintf(why, sizeof why, "rows of 64 elements are not whole blocks of %s", t->name);
+        if (t->block_elements == 256)
+            assert_refused(&(struct change){"blk.1.attn_q.weight", TYPE, t->id, NULL, why}, &o);
+        for (size_t cut = 0; cut < 2; cut++) {
+            struct tiny_writer w = TINY_WRITER_INIT;
+            struct str bytes = STR_INIT;
+            tiny_add_tensor(&w, "x", t->id, t->block_elements, 0, zeros, t->block_bytes - cut);
+            tiny_finish(&w, &bytes);
+            assert_true(tiny_save(path, &bytes));
+            struct gguf *g = gguf_open(path, &err);
+            assert_int_equal(g != NULL, cut == 0);
+            if (cut > 0)
+                assert_non_null(strstr(err.text, "x.gguf: tensor x: its data goes beyond the end"));
+            gguf_close(g);
+            str_done(&bytes);
+        }
+    }
 }
 
 static void more_experts(struct tiny_writer *w)
@@ -313,13 +342,10 @@ static void test_unknown_architecture(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_smollm2),
-        cmocka_unit_test(test_ledger),
-        cmocka_unit_test(test_tiny),
-        cmocka_unit_test(test_labels),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_refused_kinds),
-        cmocka_unit_test(test_unknown_architecture),
+        cmocka_unit_test(test_smollm2),       cmocka_unit_test(test_ledger),
+        cmocka_unit_test(test_tiny),          cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_refused_blocks),
+        cmocka_unit_test(test_refused_kinds), cmocka_unit_test(test_unknown_architecture),
     };
 
     return cmocka_run_group_tests_name("model", tests, folder_make, folder_remove);

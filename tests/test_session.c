@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "blocks.h"
 #include "engine/engine.h"
 #include "engine/model.h"
 #include "reference.h"
@@ -16,11 +17,6 @@
 enum { CTX = 1024, LONG = 600, SHORT = 40 };
 
 /* ---- set-up --------------------------------------------------------------------------------- */
-
-static const uint32_t types[] = {QUANT_F32,  QUANT_F16,  QUANT_BF16, QUANT_Q8_0,   QUANT_Q4_0,
-                                 QUANT_Q4_1, QUANT_Q5_0, QUANT_Q5_1, QUANT_Q2_K,   QUANT_Q3_K,
-                                 QUANT_Q4_K, QUANT_Q5_K, QUANT_Q6_K, QUANT_IQ4_NL, QUANT_IQ4_XS};
-enum { N_TYPES = sizeof types / sizeof *types };
 
 static int32_t ids[CTX];
 static const char *kernels_asked; /* FADER_KERNELS as this program was started */
@@ -49,10 +45,7 @@ static int make_ids(void **ctx)
 
 static struct tiny_gguf_options tiny(uint32_t type)
 {
-    bool wide = quant_find(type)->block_elements == 256;
-
-    return (struct tiny_gguf_options){
-        .type = type, .n_ctx = CTX, .n_embd = wide ? 256 : 0, .n_ff = wide ? 256 : 0, .seed = 7};
+    return (struct tiny_gguf_options){.type = type, .n_ctx = CTX, .seed = 7};
 }
 
 /* Opens (and, with threads > 0, loads) a tiny model; its file is gone already. */
@@ -172,10 +165,10 @@ static double tolerance(uint32_t type)
 static void test_values(void **ctx)
 {
     (void)ctx;
-    for (size_t i = 0; i < N_TYPES; i++) {
-        struct tiny_gguf_options options = tiny(types[i]);
+    for (size_t i = 0; i < N_WEIGHT_TYPES; i++) {
+        struct tiny_gguf_options options = tiny(weight_types[i]);
         struct model *m = open_tiny(&options, 2, false);
-        check_values(m, SHORT, tolerance(types[i]));
+        check_values(m, SHORT, tolerance(weight_types[i]));
         model_close(m);
     }
 }
@@ -198,8 +191,8 @@ static void test_odd_models(void **ctx)
     static const struct arch_traits neox = {.name = "neox", .rope = ROPE_NEOX};
 
     (void)ctx;
-    for (size_t i = 0; i < 2 * N_TYPES; i++) {
-        struct tiny_gguf_options options = tiny(types[i / 2]);
+    for (size_t i = 0; i < 2 * N_WEIGHT_TYPES; i++) {
+        struct tiny_gguf_options options = tiny(weight_types[i / 2]);
         size_t block = quant_find(options.type)->block_elements;
         bool floats = block == 1;
         options.biases = options.untied = options.rope_freqs = true;
@@ -289,8 +282,8 @@ static void test_types(void **ctx)
     enum { N = 140 };
 
     (void)ctx;
-    for (size_t i = 0; i < N_TYPES; i++) {
-        struct tiny_gguf_options options = tiny(types[i]);
+    for (size_t i = 0; i < N_WEIGHT_TYPES; i++) {
+        struct tiny_gguf_options options = tiny(weight_types[i]);
         struct model *m = open_tiny(&options, 1, false);
         struct session *s = start(m, 1, CACHE_F16);
         for (size_t t = 0; t < N; t++)

@@ -400,13 +400,14 @@ static void add_shape(struct maker *m)
 void tiny_gguf_build(const struct tiny_gguf_options *options, struct str *out)
 {
     struct maker m = {.o = options, .w = TINY_WRITER_INIT, .random = options->seed};
+    bool wide = quant_find(options->type)->block_elements == 256;
 
     m.n_layer = or_default(options->n_layer, 2);
-    m.n_embd = or_default(options->n_embd, 64);
+    m.n_embd = or_default(options->n_embd, wide ? 256 : 64);
     m.n_head = or_default(options->n_head, 4);
     m.n_kv_head = or_default(options->n_kv_head, 2);
     m.head_dim = or_default(options->head_dim, m.n_embd / m.n_head);
-    m.n_ff = or_default(options->n_ff, 96);
+    m.n_ff = or_default(options->n_ff, wide ? 256 : 96);
     add_shape(&m);
     add_vocabulary(&m);
     add_tensors(&m);

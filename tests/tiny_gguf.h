@@ -20,7 +20,7 @@ struct tiny_gguf_options { /* all zero: the defaults in brackets */
     int n_embd;            /* [64] whole blocks of the type, as are the products of the next ones */
     int n_head, n_kv_head; /* [4, 2] */
     int head_dim;          /* [n_embd / n_head] */
-    int n_ff;              /* [96] */
+    int n_ff;              /* [96; 256] */
     int n_ctx;             /* [256] */
     int n_extra_tokens;    /* more tokens that nothing merges into, called "[0]"... [0] */
     bool untied;           /* with an output matrix of its own */
