@@ -36,7 +36,8 @@ struct bench_options {
 struct bench_rate {
     int32_t n, depth;      /* tokens of a run, after `depth` in the cache */
     double median, spread; /* tokens a second; (largest - smallest) / median */
-    double limit;          /* tokens a second that the machine would allow ... */
+    double stream;         /* bytes a second that memory gave before and after its runs */
+    double limit;          /* tokens a second that the machine would have allowed then ... */
     bool by_memory;        /* ... for it cannot read, or else cannot compute faster */
 };
 
@@ -47,11 +48,11 @@ struct bench_step { /* one token of the answer, made both ways */
 struct bench_report {
     double load_ms, ttft_ms; /* open and load; and until the first token's logits */
     struct bench_rate prefill[BENCH_LENGTHS_MAX], decode[BENCH_LENGTHS_MAX], lanes;
-    size_t n_prefill, n_decode, n_lanes; /* how many of each were measured; n_lanes 0 or 1 */
-    struct bench_step *steps;            /* [decode] with --uncached; owned */
-    double sample_ms, sample_all_ms;     /* one token: default settings; with top-k 0 */
-    double sample_worst_ms;              /* and with those that take longest */
-    struct machine machine;
+    size_t n_prefill, n_decode, n_lanes;   /* how many of each were measured; n_lanes 0 or 1 */
+    struct bench_step *steps;              /* [decode] with --uncached; owned */
+    double sample_ms, sample_all_ms;       /* one token: default settings; with top-k 0 */
+    double sample_worst_ms;                /* and with those that take longest */
+    struct machine machine;                /* bytes: over all runs */
     double peak_rss_mb, weights_mb, kv_mb; /* kv_mb: of the longest context */
     uint64_t kv_bytes_per_token;
 };

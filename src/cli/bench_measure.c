@@ -131,7 +131,7 @@ done:
     return seconds;
 }
 
-/* After each run: the machine's speed changes, and both shall have met the same. */
+/* Before and after each run: the machine's speed changes, and both shall have met the same. */
 static bool measure_stream(struct bench *b)
 {
     mem_grow(&b->stream, &b->cap_stream, b->n_stream + 1, sizeof *b->stream);
@@ -144,7 +144,8 @@ static bool repeat(struct bench *b, const char *what, measurement run, int32_t t
 {
     size_t n = (size_t)b->o->reps;
     double *tps = mem_array(n, sizeof *tps);
-    bool ok = true;
+    size_t first_stream = b->n_stream;
+    bool ok = measure_stream(b);
 
     for (size_t i = 0; ok && i < n; i++) {
         progress_say(&b->progress, "%s of %d after %d, run %zu of %zu", what, (int)rate->n,
@@ -157,6 +158,7 @@ static bool repeat(struct bench *b, const char *what, measurement run, int32_t t
         note_cache(b);
         rate->median = bench_median(tps, n);
         rate->spread = (tps[n - 1] - tps[0]) / rate->median;
+        rate->stream = bench_median(b->stream + first_stream, b->n_stream - first_stream);
     }
     free(tps);
     return ok;
@@ -257,7 +259,10 @@ static struct work decode_work(const struct bench *b, const struct bench_rate *r
 
 static void set_limit(struct bench *b, struct bench_rate *rate, int32_t tokens, struct work w)
 {
-    rate->limit = tokens / machine_seconds(&b->r->machine, &w, &rate->by_memory);
+    struct machine then = b->r->machine;
+
+    then.bytes = rate->stream;
+    rate->limit = tokens / machine_seconds(&then, &w, &rate->by_memory);
 }
 
 /* With none of the rates asked for nothing was read in between. */

@@ -64,6 +64,7 @@ static void add_lanes(cJSON *to, const struct bench_options *o, const struct ben
     cJSON *lanes = cJSON_AddObjectToObject(to, "lanes");
     cJSON_AddNumberToObject(lanes, "n", o->lanes);
     cJSON_AddNumberToObject(lanes, "tps_total", r->lanes.median);
+    cJSON_AddStringToObject(lanes, "limited_by", limited_by(&r->lanes));
 }
 
 static void add_all(cJSON *to, const char *key, const struct bench_rate *rates, size_t n)
