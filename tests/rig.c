@@ -82,11 +82,11 @@ void rig_ask(struct rig *r, const char *prompt)
 }
 
 /* Sleeps until there may be an event: a byte that was late for the last wait may end this one too
- * early. False after half a minute. */
+ * early. False after a minute. */
 static bool sleep_for_event(struct rig *r)
 {
     struct pollfd p = {r->b->wake_fd, POLLIN, 0};
-    bool roused = poll(&p, 1, 30000) == 1;
+    bool roused = poll(&p, 1, 60000) == 1;
 
     wake_disarm(r->b->wake);
     return roused;
@@ -115,7 +115,7 @@ struct event *rig_await(struct rig *r, enum event_type type)
 {
     do {
         if (!rig_next(r))
-            fail_msg("waited 30 s for event %d", (int)type);
+            fail_msg("waited 60 s for event %d", (int)type);
         if (r->last.type == EVENT_ERROR && type != EVENT_ERROR)
             fail_msg("%s", r->last.text);
         if (r->last.type == EVENT_END && type != EVENT_END)

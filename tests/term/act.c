@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
 
@@ -153,6 +154,27 @@ static void do_key(void)
         press(word(i));
 }
 
+static int64_t pressed_ns;
+
+static bool is_ended_by_key(void)
+{
+    if (t.job.exited)
+        return true;
+    if (pressed_ns == 0 || clock_since_s(pressed_ns) > 0.5) {
+        press(word(1));
+        pressed_ns = clock_now_ns();
+    }
+    return false;
+}
+
+/* A key that leaves when the one before it was not long ago: here that may have been long ago. */
+static void do_insist(void)
+{
+    pressed_ns = 0;
+    if (!await(is_ended_by_key))
+        fail("it goes on");
+}
+
 static void do_type(void)
 {
     job_write(&t.job, word(1), t.line->lens[1]);
@@ -251,6 +273,7 @@ const struct command act_commands[] = {
     {"start", do_start, 1, false},
     {"run", do_run, 2, false},
     {"key", do_key, 2, true},
+    {"insist", do_insist, 2, true},
     {"type", do_type, 2, true},
     {"send", do_type, 2, true},
     {"paste", do_paste, 2, true},

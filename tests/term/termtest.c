@@ -1,7 +1,7 @@
 /* Runs test scripts against whole programs in a terminal. TAP on standard output, one line for each
  * `test` in the scripts named on the command line; the commands are in the tables of act.c and
  * expect.c. Every wait is for a condition and every expectation is one; FADER_TEST_TIMEOUT
- * (seconds, 30) is how long it may take to come true. A failure shows the screen.
+ * (seconds, 60) is how long it may take to come true. A failure shows the screen.
  * FADER_UPDATE_GOLDEN=1 writes goldens instead of comparing them. */
 #include "config.h"
 
@@ -287,7 +287,7 @@ int main(int argc, char **argv)
     int n = 0, failures = 0;
 
     signal(SIGPIPE, SIG_IGN);
-    timeout_ns = (int64_t)(timeout != NULL ? atoi(timeout) : 30) * 1000000000;
+    timeout_ns = (int64_t)(timeout != NULL ? atoi(timeout) : 60) * 1000000000;
     find_model();
     for (int i = 1; i < argc; i++)
         failures += run_file(argv[i], &n);
