@@ -128,30 +128,32 @@ static const struct {
     {"F9", "\033[20~"},    {"F10", "\033[21~"},   {"F11", "\033[23~"},     {"F12", "\033[24~"},
 };
 
-static void press(const char *name)
+static void add_key(struct str *out, const char *name)
 {
-    char bytes[2];
-
     for (size_t i = 0; i < sizeof key_names / sizeof key_names[0]; i++)
         if (strcmp(key_names[i].name, name) == 0) {
-            job_write(&t.job, key_names[i].bytes, strlen(key_names[i].bytes));
+            str_add_text(out, key_names[i].bytes);
             return;
         }
     if (strncmp(name, "C-", 2) == 0 && name[2] != '\0') {
-        bytes[0] = (char)(name[2] & 0x1F);
-        job_write(&t.job, bytes, 1);
+        str_add_char(out, (char)(name[2] & 0x1F));
     } else if (strncmp(name, "M-", 2) == 0 && name[2] != '\0') {
-        job_write(&t.job, "\033", 1);
-        press(name + 2);
+        str_add_char(out, '\033');
+        add_key(out, name + 2);
     } else {
-        job_write(&t.job, name, strlen(name));
+        str_add_text(out, name);
     }
 }
 
+/* The keys of one line come together: programs tell keys apart by the time between them. */
 static void do_key(void)
 {
+    struct str bytes = STR_INIT;
+
     for (int i = 1; i < t.line->n; i++)
-        press(word(i));
+        add_key(&bytes, word(i));
+    job_write(&t.job, str_text(&bytes), bytes.len);
+    str_done(&bytes);
 }
 
 static int64_t pressed_ns;
@@ -161,7 +163,7 @@ static bool is_ended_by_key(void)
     if (t.job.exited)
         return true;
     if (pressed_ns == 0 || clock_since_s(pressed_ns) > 0.5) {
-        press(word(1));
+        do_key();
         pressed_ns = clock_now_ns();
     }
     return false;
@@ -187,7 +189,7 @@ static void do_paste(void)
     job_write(&t.job, "\033[201~", 6);
 }
 
-static void do_mouse(void)
+static bool add_mouse(struct str *out, const char *name, int row, int col)
 {
     static const struct {
         const char *name;
@@ -198,16 +200,31 @@ static void do_mouse(void)
                  {"release", 0, 'm'},
                  {"wheel-up", 64, 'M'},
                  {"wheel-down", 65, 'M'}};
-    char bytes[64];
 
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (strcmp(kinds[i].name, word(1)) == 0) {
-            int n = snprintf(bytes, sizeof bytes, "\033[<%d;%d;%d%c", kinds[i].code, number(3) + 1,
-                             number(2) + 1, kinds[i].final);
-            job_write(&t.job, bytes, (size_t)n);
-            return;
+        if (strcmp(kinds[i].name, name) == 0) {
+            str_add_format(out, "\033[<%d;%d;%d%c", kinds[i].code, col + 1, row + 1,
+                           kinds[i].final);
+            return true;
         }
-    fail("no such event");
+    return false;
+}
+
+/* A double click comes at once, like the keys of a line. */
+static void do_mouse(void)
+{
+    static const char *const clicks[] = {"press", "release", "press", "release", NULL};
+    const char *const one[] = {word(1), NULL};
+    struct str bytes = STR_INIT;
+    bool known = true;
+
+    for (const char *const *name = strcmp(word(1), "double") == 0 ? clicks : one; *name; name++)
+        known = known && add_mouse(&bytes, *name, number(2), number(3));
+    if (known)
+        job_write(&t.job, str_text(&bytes), bytes.len);
+    else
+        fail("no such event");
+    str_done(&bytes);
 }
 
 static void do_release_replies(void)
