@@ -97,6 +97,8 @@ void app_go_on(struct app *app)
         app->queued = NULL;
         app_send(app, text);
         free(text);
+    } else {
+        app_input_changed(app); /* what stands before it has */
     }
 }
 
@@ -230,6 +232,7 @@ void app_path_changed(struct app *app)
     }
     if (app->editing != NULL && !conversation_on_path(app->conversation, app->editing))
         app->editing = NULL;
+    app_input_changed(app);
     app_changed(app, CHANGE_PATH | CHANGE_DESK);
 }
 
@@ -343,6 +346,7 @@ void app_cancel_edit(struct app *app)
     if (app->editing == NULL)
         return;
     app->editing = NULL;
+    app_input_changed(app);
     app_say(app, SAY_INFO, "not edited: the next message goes at the end");
 }
 

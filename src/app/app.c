@@ -90,6 +90,8 @@ static void init_values(struct app *app)
                                     : ORIGIN_BUILT_IN;
     app->on_full = s != NULL && s->drop_oldest ? CONTEXT_DROP_OLDEST : CONTEXT_STOP;
     app->on_full_origin = s != NULL && s->drop_oldest ? ORIGIN_SETTINGS : ORIGIN_BUILT_IN;
+    app->prefill = s != NULL && s->prefill >= 0 ? (enum prefill_mode)s->prefill : PREFILL_AUTO;
+    app->prefill_origin = s != NULL && s->prefill >= 0 ? ORIGIN_SETTINGS : ORIGIN_BUILT_IN;
     app->mouse = s == NULL || s->mouse;
     app->theme = mem_strdup(s != NULL && s->theme != NULL ? s->theme : "dark");
     app->control.pace = s != NULL ? s->pace : 0;

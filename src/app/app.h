@@ -50,8 +50,14 @@ struct app_options {
 struct app_stats {
     bool valid;
     enum end_reason reason;
-    int32_t tokens, prompt_tokens, reused_tokens;
+    int32_t tokens, prompt_tokens, reused_tokens, ahead_tokens;
     double prefill_tps, decode_tps, ttft_ms;
+};
+
+/* What all answers of the sitting took. */
+struct app_totals {
+    int32_t answers; /* that were begun */
+    int64_t prompt_tokens, reused_tokens, ahead_tokens;
 };
 
 enum { APP_TPS_TOKENS = 16 };
@@ -89,6 +95,7 @@ struct app {
     bool language_noted; /* what languages the model was made for was said */
     struct detokenizer detok;
     struct app_stats stats; /* of the last answer that ended */
+    struct app_totals totals;
 
     struct view view; /* the newest candidates; valid when has_view */
     bool has_view;
@@ -104,7 +111,11 @@ struct app {
     uint32_t seed;      /* of the answer under way, or the last */
     int32_t max_tokens; /* of an answer; < 0: until the end token */
     enum context_policy on_full;
-    enum origin pace_origin, seed_origin, max_tokens_origin, on_full_origin, system_origin;
+    enum prefill_mode prefill; /* of what is being typed */
+    int64_t draft_ns;          /* it differs since then from what the backend was told; 0: no */
+    int64_t draft_due_ns;      /* when it is told; 0: not now */
+    enum origin pace_origin, seed_origin, max_tokens_origin, on_full_origin, system_origin,
+        prefill_origin;
     char *theme; /* name of the theme in use, owned */
     bool mouse;
 
@@ -146,6 +157,10 @@ bool app_drain(struct app *app); /* takes every event there is; true if there wa
 /* A line that was entered: a command when it starts with '/', else a message ("//" sends a slash).
  * While an answer runs a message is queued; commands act at once. */
 void app_enter(struct app *app, const char *line);
+
+/* What is being typed (view_ops.get_input) has changed: the backend is told of it when the hand
+ * rests, and runs what is certain of it before it is entered. */
+void app_input_changed(struct app *app);
 
 /* An action. Those that are the view's own (focus, scrolling, the token cursor, the panel, the
  * editor) are handed to it; it is offered ACTION_VERSION_* first, for the turn under its cursor. */

@@ -31,6 +31,11 @@ void app_path_changed(struct app *app);
 void app_end_turn(struct app *app, struct turn *turn, enum end_reason reason);
 struct turn *app_last_of(const struct app *app, enum role role); /* on the path; NULL: none */
 
+/* ---- draft.c --------------------------------------------------------------------------------- */
+
+/* Tells the backend what will probably be asked next, when that is due and nothing else is asked. */
+void app_tell_draft(struct app *app, int64_t now_ns);
+
 /* ---- language.c ----------------------------------------------------------------------------- */
 
 /* True when `languages` (codes, comma-separated) are all written in Latin letters and `text` mostly

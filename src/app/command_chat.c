@@ -95,6 +95,7 @@ void command_edit(struct app *app, const char *args)
     }
     app_leave_answer(app);
     app->editing = user;
+    app_input_changed(app);
     app->ops->set_input(app->ops_ctx, str_text(&user->text));
     app_say(app, SAY_INFO, "change it and press Enter; the earlier version is kept");
 }
@@ -119,6 +120,7 @@ void command_system(struct app *app, const char *args)
         conversation_set_system(app->conversation, strcmp(args, "none") == 0 ? "" : args);
         app->system_origin = ORIGIN_SLIDER;
     }
+    app_input_changed(app);
     app_say(app, SAY_INFO, "the system prompt holds from the next message");
 }
 

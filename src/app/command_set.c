@@ -81,6 +81,19 @@ static bool set_on_full(struct app *app, const char *value, struct error *err)
     return true;
 }
 
+static bool set_prefill(struct app *app, const char *value, struct error *err)
+{
+    for (int i = 0; prefill_words[i] != NULL; i++) {
+        if (strcmp(value, prefill_words[i]) != 0)
+            continue;
+        app->prefill = (enum prefill_mode)i;
+        app->prefill_origin = ORIGIN_SLIDER;
+        app_input_changed(app);
+        return true;
+    }
+    return error_set(err, "prefill_while_typing: auto (not on battery), on or off");
+}
+
 static const struct {
     const char *name, *alias;
     bool (*set)(struct app *app, const char *value, struct error *err);
@@ -90,10 +103,12 @@ static const struct {
     {"seed", "seed", set_seed},
     {"max_tokens", "n_predict", set_max_tokens},
     {"on_full", "context_policy", set_on_full},
+    {"prefill_while_typing", "prefill", set_prefill},
 };
 enum { N_OTHERS = sizeof others / sizeof others[0] };
 
-const char *const command_set_names[] = {"pace", "pause", "seed", "max_tokens", "on_full", NULL};
+const char *const command_set_names[] = {
+    "pace", "pause", "seed", "max_tokens", "on_full", "prefill_while_typing", NULL};
 
 static int find_other(const char *name)
 {

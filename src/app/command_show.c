@@ -89,6 +89,7 @@ static void show_knobs(struct app *app, struct str *out)
 static void show_others(struct app *app, struct str *out)
 {
     struct str s = STR_INIT;
+    struct backend_status now;
 
     if (app->control.pace > 0)
         str_add_format(&s, "%g/s", app->control.pace);
@@ -109,6 +110,11 @@ static void show_others(struct app *app, struct str *out)
     show_value(out, "max_tokens", s.data, app->max_tokens_origin);
     show_value(out, "on_full", app->on_full == CONTEXT_DROP_OLDEST ? "drop" : "stop",
                app->on_full_origin);
+    str_clear(&s);
+    backend_status(app->backend, &now);
+    str_add_format(&s, "%s%s", prefill_words[app->prefill],
+                   app->prefill == PREFILL_AUTO && now.on_battery ? " (battery)" : "");
+    show_value(out, "prefill_while_typing", s.data, app->prefill_origin);
     str_done(&s);
 }
 
@@ -166,6 +172,29 @@ static bool mean_surprise(const struct turn *t, double *bits)
     return t->n_tokens > 0 && isfinite(*bits);
 }
 
+/* "8,192" */
+static void add_count(struct str *out, uint64_t n)
+{
+    size_t start = out->len;
+
+    str_add_format(out, "%llu", (unsigned long long)n);
+    for (size_t digits = 3; out->len - start > digits; digits += 4)
+        str_insert(out, out->len - digits, ",", 1);
+}
+
+/* What the cache saved in this sitting. */
+static void add_totals(struct str *out, const struct app_totals *t)
+{
+    str_add_format(out, "\nin all        %d answer%s to prompts of ", t->answers,
+                   t->answers == 1 ? "" : "s");
+    add_count(out, (uint64_t)t->prompt_tokens);
+    str_add_text(out, " tokens; ");
+    add_count(out, (uint64_t)t->reused_tokens);
+    str_add_text(out, " of them reused, ");
+    add_count(out, (uint64_t)t->ahead_tokens);
+    str_add_text(out, " of these run ahead\n");
+}
+
 void command_stats(struct app *app, const char *args)
 {
     const struct app_stats *s = &app->stats;
@@ -178,8 +207,11 @@ void command_stats(struct app *app, const char *args)
         app_say(app, SAY_INFO, "no answer has ended yet");
         return;
     }
-    str_add_format(&text, "prompt        %d tokens, %d of them reused from the cache\n",
+    str_add_format(&text, "prompt        %d tokens, %d of them reused from the cache",
                    s->prompt_tokens, s->reused_tokens);
+    if (s->ahead_tokens > 0)
+        str_add_format(&text, " (%d run ahead, while you typed)", s->ahead_tokens);
+    str_add_char(&text, '\n');
     str_add_format(&text, "answer        %d tokens, ended by: %s\n", s->tokens,
                    end_reason_name(s->reason));
     str_add_format(&text, "first token   after %.0f ms\n", s->ttft_ms);
@@ -189,6 +221,7 @@ void command_stats(struct app *app, const char *args)
         str_add_format(&text, "full speed    %.1f tokens/s\n", app->status.full_tps);
     if (t != NULL && mean_surprise(t, &bits))
         str_add_format(&text, "surprise      %.2f bits a token, to the model\n", bits);
+    add_totals(&text, &app->totals);
     command_page(app, "The last answer", &text);
     str_done(&text);
 }
@@ -206,16 +239,6 @@ static void add_bytes(struct str *out, uint64_t bytes)
     str_add_format(out, unit == 0 ? "%.0f %s" : "%.2f %s", v, units[unit]);
 }
 
-/* "8,192" */
-static void add_count(struct str *out, uint64_t n)
-{
-    size_t start = out->len;
-
-    str_add_format(out, "%llu", (unsigned long long)n);
-    for (size_t digits = 3; out->len - start > digits; digits += 4)
-        str_insert(out, out->len - digits, ",", 1);
-}
-
 static void add_cost(struct str *out, const char *what, uint64_t bytes)
 {
     str_add_format(out, "%-16s", what);
@@ -227,6 +250,7 @@ void command_context(struct app *app, const char *args)
 {
     const struct ledger *l = &app->status.ledger;
     struct str text = STR_INIT;
+    struct backend_status now;
 
     (void)args;
     if (app->status.model == NULL || l->ctx <= 0) {
@@ -238,6 +262,12 @@ void command_context(struct app *app, const char *args)
     str_add_text(&text, " of ");
     add_count(&text, (uint64_t)l->ctx);
     str_add_format(&text, " positions (%.1f %%)\n", 100.0 * app->ctx_used / l->ctx);
+    backend_status(app->backend, &now);
+    if (now.ahead > 0) {
+        str_add_format(&text, "%-16s", "run ahead");
+        add_count(&text, (uint64_t)now.ahead);
+        str_add_text(&text, " positions of the next prompt\n");
+    }
     str_add_format(&text, "%-16s%d layers, %d heads, %d KV heads of %d\n", "model", l->layers,
                    l->heads, l->kv_heads, l->head_dim);
     str_add_format(&text, "%-16s", "a token costs");

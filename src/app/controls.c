@@ -104,6 +104,7 @@ static void use_preset_system(struct app *app, const struct preset *p)
     } else if (app->system_origin == ORIGIN_PRESET) {
         conversation_set_system(app->conversation, app_base_system(app));
     }
+    app_input_changed(app);
 }
 
 void app_use_preset_numbers(struct app *app, const struct preset *p)
