@@ -52,6 +52,13 @@ static void view_set_input(void *view, const char *text)
     replace(&((struct fixture *)view)->input, text);
 }
 
+static const char *view_get_input(void *view)
+{
+    const struct fixture *f = view;
+
+    return f->typed != NULL ? f->typed : "";
+}
+
 static void view_show_page(void *view, const char *title, const char *text)
 {
     struct fixture *f = view;
@@ -97,6 +104,7 @@ static const struct view_ops ops = {
     .edit_text = view_edit,
     .copy = view_copy,
     .set_input = view_set_input,
+    .get_input = view_get_input,
     .show_page = view_show_page,
     .pick_preset = view_pick_preset,
     .set_theme = view_set_theme,
@@ -120,6 +128,7 @@ void fixture_prepare(struct fixture *f)
     f->settings.mouse = true;
     f->settings.drop_oldest = true;
     f->settings.cache_type = -1;
+    f->settings.prefill = -1;
     f->options.settings = &f->settings;
     f->options.seed = -1;
     f->options.max_tokens = -1;
@@ -199,7 +208,7 @@ void fixture_wait(struct fixture *f, bool (*done)(const struct app *app))
 
     while (!done(f->app)) {
         app_poll(f->app, 100);
-        if (clock_since_s(start) > 10)
+        if (clock_since_s(start) > 60)
             fail_msg("it did not come; the message line says \"%s\"", f->app->message);
     }
 }

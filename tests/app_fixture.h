@@ -16,6 +16,7 @@ struct fixture {
     unsigned changed;        /* every CHANGE_* since the last look */
     char *page_title, *page; /* shown last */
     char *input;             /* put into the input line last */
+    const char *typed;       /* what is being typed; NULL: nothing */
     char *copied;
     char *theme;
     char answer; /* to the next question; '\0': no key */

@@ -686,6 +686,45 @@ static void test_cancel_while_loading(void **state)
     rig_close(&d);
 }
 
+static void expect_text(struct rig *d, const char *text)
+{
+    struct draft draft = {.on_full = CONTEXT_STOP};
+
+    message_list_add(&draft.messages, ROLE_USER, text, NULL, 0);
+    backend_expect(d->b, &draft);
+}
+
+/* Drafts may come at any time, as many as will: the newest counts, and none of those that were made
+ * before the request that they lead to. */
+static void test_drafts(void **state)
+{
+    struct rig d;
+    (void)state;
+
+    rig_open_script(&d, ENDLESS);
+    for (int i = 0; i < 100; i++)
+        expect_text(&d, "one of many");
+    expect_text(&d, "one two three four");
+    rig_ask(&d, "one two three four five");
+    const struct event *e = rig_await(&d, EVENT_START);
+    assert_int_equal(e->u.start.prompt_tokens, 5);
+    assert_in_range(e->u.start.ahead_tokens, 0, 3); /* as many as there was time for */
+    assert_int_equal(e->u.start.ahead_tokens, e->u.start.reused_tokens);
+    for (int i = 0; i < 100; i++) {
+        expect_text(&d, "in the middle of the answer");
+        rig_await(&d, EVENT_TOKEN);
+    }
+    backend_cancel(d.b);
+    rig_expect_end(&d, END_STOPPED);
+    expect_text(&d, "left at the end");
+    rig_close(&d);
+
+    rig_open_script(&d, "{\"model\":{\"error\":\"it is broken\"}}\n");
+    rig_await(&d, EVENT_ERROR);
+    expect_text(&d, "nobody will run it");
+    rig_close(&d);
+}
+
 static void test_close_everywhere(void **state)
 {
     static const char *const prompts[] = {"hang", "x", "paused"};
@@ -731,6 +770,7 @@ int main(void)
         cmocka_unit_test(test_next_word_after_a_stop),
         cmocka_unit_test(test_cancel_while_full),
         cmocka_unit_test(test_cancel_while_loading),
+        cmocka_unit_test(test_drafts),
         cmocka_unit_test(test_close_everywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

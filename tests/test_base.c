@@ -6,8 +6,10 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/power.h"
 #include "base/str.h"
 #include "base/utf8.h"
+#include "folder.h"
 
 static void test_error(void **state)
 {
@@ -108,13 +110,12 @@ static void test_utf8_controls(void **state)
 
 static void test_file(void **state)
 {
-    char folder[] = "/tmp/fader-test-XXXXXX";
     struct str s = STR_INIT;
     struct error err;
     struct stat st;
     (void)state;
 
-    assert_non_null(mkdtemp(folder));
+    assert_int_equal(folder_make(NULL), 0);
     char *path = file_join(folder, "a/b/c.txt");
     assert_true(file_write_atomic(path, "hello", 5, 0600, &err));
     assert_true(file_write_atomic(path, "world!", 6, 0600, &err));
@@ -131,14 +132,57 @@ static void test_file(void **state)
     assert_int_equal(s.len, 6);
     assert_false(file_read(folder, 100, &s, &err));
     assert_non_null(strstr(err.text, folder));
-    unlink(path);
     free(path);
-    for (const char *const *f = (const char *const[]){"a/b", "a", ".", NULL}; *f != NULL; f++) {
-        path = file_join(folder, *f);
-        assert_int_equal(rmdir(strcmp(*f, ".") == 0 ? folder : path), 0);
+    assert_int_equal(folder_remove(NULL), 0);
+    str_done(&s);
+}
+
+/* ---- power ---------------------------------------------------------------------------------- */
+
+/* The attributes of one supply, in pairs: name and value. */
+static void write_supply(const char *supplies, const char *name, const char *const *attributes)
+{
+    char *supply = file_join(supplies, name);
+    struct error err;
+
+    for (; attributes[0] != NULL; attributes += 2) {
+        char *path = file_join(supply, attributes[0]);
+        char line[32];
+        snprintf(line, sizeof line, "%s\n", attributes[1]);
+        assert_true(file_write_atomic(path, line, strlen(line), 0600, &err));
         free(path);
     }
-    str_done(&s);
+    free(supply);
+}
+
+static void test_power(void **state)
+{
+    static const char *const plugged[] = {"type", "Mains", "online", "1", NULL};
+    static const char *const unplugged[] = {"type", "Mains", "online", "0", NULL};
+    static const char *const emptied[] = {"type", "Battery", "status", "Discharging", NULL};
+    static const char *const charged[] = {"type", "Battery", "status", "Charging", NULL};
+    static const char *const mouse[] = {"type",  "Battery", "status", "Discharging",
+                                        "scope", "Device",  NULL};
+    static const char *const scope[] = {"scope", "System", NULL};
+    (void)state;
+
+    assert_false(power_on_battery("/nowhere"));
+    assert_int_equal(folder_make(NULL), 0);
+    assert_false(power_on_battery(folder)); /* a desktop */
+    write_supply(folder, "hidpp_battery_0", mouse);
+    assert_false(power_on_battery(folder));
+    write_supply(folder, "BAT0", emptied);
+    assert_true(power_on_battery(folder));
+    write_supply(folder, "BAT0", scope);
+    assert_true(power_on_battery(folder));
+    write_supply(folder, "AC", unplugged);
+    assert_true(power_on_battery(folder));
+    write_supply(folder, "AC", plugged);
+    assert_false(power_on_battery(folder));
+    write_supply(folder, "AC", unplugged);
+    write_supply(folder, "BAT0", charged); /* by a plug that the kernel does not call mains */
+    assert_false(power_on_battery(folder));
+    assert_int_equal(folder_remove(NULL), 0);
 }
 
 int main(void)
@@ -147,7 +191,7 @@ int main(void)
         cmocka_unit_test(test_error),       cmocka_unit_test(test_str),
         cmocka_unit_test(test_utf8_decode), cmocka_unit_test(test_utf8_encode_all),
         cmocka_unit_test(test_utf8_clean),  cmocka_unit_test(test_utf8_controls),
-        cmocka_unit_test(test_file),
+        cmocka_unit_test(test_file),        cmocka_unit_test(test_power),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

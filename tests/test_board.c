@@ -31,7 +31,7 @@ static uint64_t check_whole(const struct snapshot *s)
 struct shared {
     struct board *board;
     struct slot *slot;
-    uint64_t count;
+    uint64_t count, replaced;
     atomic_bool stop;
 };
 
@@ -188,6 +188,41 @@ static void test_slot(void **state)
     board_free(s.board);
 }
 
+static void *replace_all(void *arg)
+{
+    struct shared *s = arg;
+    uint64_t old;
+
+    for (uint64_t n = 1; n <= s->count; n++) {
+        if (slot_replace(s->slot, &n, &old))
+            s->replaced += old;
+    }
+    return NULL;
+}
+
+/* What is replaced comes back to the giver; everything else is taken: once, and in order. */
+static void test_slot_replaces(void **state)
+{
+    enum { ITEMS = 20000 };
+    struct shared s = {.slot = slot_new(sizeof(uint64_t)), .count = ITEMS};
+    uint64_t item = 0, taken = 0;
+    pthread_t thread;
+    (void)state;
+
+    assert_int_equal(pthread_create(&thread, NULL, replace_all, &s), 0);
+    while (item < ITEMS) {
+        const uint64_t last = item;
+        if (!slot_take(s.slot, &item))
+            continue;
+        assert_true(item > last);
+        taken += item;
+    }
+    pthread_join(thread, NULL);
+    assert_int_equal(taken + s.replaced, (uint64_t)ITEMS * (ITEMS + 1) / 2);
+    assert_false(slot_take(s.slot, &item));
+    slot_free(s.slot);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +232,7 @@ int main(void)
         cmocka_unit_test(test_interrupt),
         cmocka_unit_test(test_timeout),
         cmocka_unit_test(test_slot),
+        cmocka_unit_test(test_slot_replaces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

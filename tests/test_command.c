@@ -115,6 +115,7 @@ static void test_completion(void **state)
     expect_words("/set te", "temperature");
     expect_words("/set pa", "pace pause");
     expect_words("/set on_full ", "drop stop");
+    expect_words("/set prefill_while_typing ", "auto on off");
     expect_words("/mouse ", "on off");
     expect_words("/help re", "retry");
     expect_words("/save c", "chat");
@@ -179,6 +180,7 @@ static void test_set(void **state)
         {"/set seed 1.5", "seed: random, or"},
         {"/set max_tokens 0", "max_tokens: unlimited, or"},
         {"/set on_full explode", "on_full: drop"},
+        {"/set prefill_while_typing never", "prefill_while_typing: auto"},
         {"/set pause maybe", "pause: on or off"},
     };
     (void)state;
@@ -224,6 +226,10 @@ static void test_set_others(void **state)
     assert_int_equal(f.app->max_tokens, -1);
     app_enter(f.app, "/set on_full stop");
     assert_int_equal(f.app->on_full, CONTEXT_STOP);
+    app_enter(f.app, "/set prefill_while_typing off");
+    assert_int_equal(f.app->prefill, PREFILL_OFF);
+    app_enter(f.app, "/set prefill auto");
+    assert_int_equal(f.app->prefill, PREFILL_AUTO);
     app_enter(f.app, "/set temp");
     expect_message(&f, "temperature 0.80 (built in)");
     app_enter(f.app, "/set temp 1.2");
@@ -235,6 +241,14 @@ static void expect_page(const char *part)
 {
     if (f.page == NULL || strstr(f.page, part) == NULL)
         fail_msg("the page lacks \"%s\":\n%s", part, f.page != NULL ? f.page : "(none)");
+}
+
+static bool is_system_ahead(const struct app *app)
+{
+    struct backend_status now;
+
+    backend_status(app->backend, &now);
+    return now.ahead == 2;
 }
 
 static void test_show(void **state)
@@ -251,13 +265,21 @@ static void test_show(void **state)
     expect_page("order                penalty, temperature, top_k, top_p, min_p");
     expect_page("pace                 20/s           slider");
     expect_page("seed                 random");
+    expect_page("prefill_while_typing auto           built in\n");
     expect_page("preset               default*");
     expect_page("Be brief. (slider)");
     expect_page("Toy");
     expect_page(".jsonl");
+    fixture_wait(&f, is_system_ahead);
+    app_enter(f.app, "/context");
+    expect_page("run ahead       2 positions of the next prompt");
     fixture_ask(&f, "x");
     app_enter(f.app, "/stats");
+    expect_page(
+        "prompt        3 tokens, 2 of them reused from the cache (2 run ahead, while you typed)");
     expect_page("answer        3 tokens, ended by: eog");
+    expect_page(
+        "in all        1 answer to prompts of 3 tokens; 2 of them reused, 2 of these run ahead");
     app_enter(f.app, "/context");
     expect_page("in use");
     fixture_stop(&f);

@@ -231,6 +231,7 @@ static void test_settings_absent(void **state)
     assert_true(s.mouse && s.save);
     assert_false(s.drop_oldest);
     assert_int_equal(s.cache_type, -1);
+    assert_int_equal(s.prefill, -1);
     assert_int_equal(s.ctx_size, 0);
     for (int i = 0; i < KNOB_COUNT; i++)
         assert_false(s.has[i]);
@@ -247,6 +248,7 @@ static void test_settings_all(void **state)
     write_settings("model: smol\npreset: poetry\ntheme: tape\nsystem: Be brief.\n"
                    "ctx_size: 4096\nthreads: 2\nbatch_size: 64\ncache_type: q8_0\n"
                    "glyphs: ascii\nmouse: off\nsave: no\non_full: drop\npace: 12\npanel: strip\n"
+                   "prefill_while_typing: off\n"
                    "temperature: 1.2\nrepetition_penalty_range: 0\n");
     assert_true(settings_load(&s, &w, &err));
     assert_int_equal(w.n, 0);
@@ -263,6 +265,7 @@ static void test_settings_all(void **state)
     assert_true(s.drop_oldest);
     assert_true(s.pace == 12);
     assert_int_equal(s.panel, 1);
+    assert_int_equal(s.prefill, PREFILL_OFF);
     assert_true(s.has[KNOB_TEMPERATURE] && s.knob[KNOB_TEMPERATURE] == 1.2);
     assert_true(s.has[KNOB_REPEAT_LAST_N] && s.knob[KNOB_REPEAT_LAST_N] == -1);
     assert_false(s.has[KNOB_TOP_K]);
@@ -276,6 +279,8 @@ static void test_settings_wrong(void **state)
         {"threads: two\n", ":1:10: threads: \"two\" is not a whole number from 1 to 512"},
         {"cache_type: q4\n", ":1:13: cache_type: \"q4\" is none of f16, q8_0"},
         {"on_full: explode\n", ":1:10: on_full: \"explode\" is none of drop, stop"},
+        {"prefill_while_typing: yes\n",
+         ":1:23: prefill_while_typing: \"yes\" is none of auto, on, off"},
         {"mouse: maybe\n", ":1:8: mouse: \"maybe\" is neither on nor off"},
         {"pace: fast\n", ":1:7: pace: \"fast\" is neither full nor a number"},
         {"model: [a]\n", ":1:8: model: a list is not a text"},

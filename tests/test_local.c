@@ -1,56 +1,12 @@
-/* The engine behind the generation thread, on tiny generated models: what is reused, what leaves a
- * full context, that the dice and a peek tell the truth, and that a prefill can be cancelled. One
- * token is one byte here, and the weights are random: the text means nothing. */
-#include "rig.h"
+/* The engine behind the generation thread: what is reused, what leaves a full context, that the
+ * dice and a peek tell the truth, and that a prefill can be cancelled. */
+#include "local_rig.h"
 
 #include <math.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "chat/template.h"
 #include "engine/quant.h"
-#include "tiny_gguf.h"
-
-enum { CTX = 256 };
-
-/* A model whose file is gone once it is loaded. */
-static void open_tiny(struct rig *r, const struct tiny_gguf_options *options, int threads,
-                      int32_t batch)
-{
-    char path[] = "/tmp/fader-tiny-XXXXXX";
-    struct local_options local = {.model_path = path,
-                                  .load = {.threads = threads},
-                                  .session = {.ctx_size = CTX, .batch_size = batch}};
-    struct error err = {""};
-    int fd = mkstemp(path);
-
-    rig_init(r);
-    assert_true(fd >= 0);
-    close(fd);
-    assert_true(tiny_gguf_write(path, options));
-    r->b = local_backend_new(&local, &r->control, &err);
-    if (r->b == NULL)
-        fail_msg("%s", err.text);
-    rig_await(r, EVENT_READY);
-    unlink(path);
-}
-
-static const struct tiny_gguf_options tiny = {
-    .n_ctx = CTX,
-    .seed = 3,
-    .n_extra_tokens = 4000, /* end tokens are two in four thousand: no answer here meets one */
-    .chat_template = "{% for m in messages %}<|im_start|>{{ m['role'] }}...<|im_end|>{% endfor %}",
-};
-
-/* `n` times "x", a message of n tokens. */
-static const char *filler(size_t n)
-{
-    static char text[4096];
-
-    memset(text, 'x', n);
-    text[n] = '\0';
-    return text;
-}
 
 static struct request raw_request(struct rig *r, const char *text)
 {

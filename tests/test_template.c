@@ -239,6 +239,35 @@ static void test_prefix_is_kept(void **state)
     }
 }
 
+/* What is still being written ends the rendering, and whatever is written on follows it. */
+static void test_draft(void **state)
+{
+    static const char *const drafts[][3] = {
+        {"chatml", "", "<|im_start|>system\nBe kind.<|im_end|>\n<|im_start|>user\n"},
+        {"chatml", "Hel", "<|im_start|>system\nBe kind.<|im_end|>\n<|im_start|>user\nHel"},
+        {"llama3", " Hel ",
+         "<|start_header_id|>system<|end_header_id|>\n\nBe kind.<|eot_id|>"
+         "<|start_header_id|>user<|end_header_id|>\n\nHel"},
+        {"gemma", "Hel", "<start_of_turn>user\nBe kind.\n\nHel"},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof drafts / sizeof drafts[0]; i++) {
+        struct template_choice choice = {.tmpl = template_find(drafts[i][0])};
+        struct message_list list = {NULL, 0, 0};
+        struct rendering r;
+        struct str out = STR_INIT;
+        message_list_add(&list, ROLE_SYSTEM, "Be kind.", NULL, 0);
+        message_list_add(&list, ROLE_USER, drafts[i][1], NULL, 0);
+        template_render_draft(&choice, &list, &r);
+        join(&r, &out);
+        assert_string_equal(str_text(&out), drafts[i][2]);
+        str_done(&out);
+        rendering_done(&r);
+        message_list_done(&list);
+    }
+}
+
 static void test_system_alone(void **state)
 {
     struct template_choice choice = {.tmpl = template_find("gemma")};
@@ -267,7 +296,7 @@ int main(void)
         cmocka_unit_test(test_default_system), cmocka_unit_test(test_long_default),
         cmocka_unit_test(test_unrecognised),   cmocka_unit_test(test_stand_in),
         cmocka_unit_test(test_spans),          cmocka_unit_test(test_prefix_is_kept),
-        cmocka_unit_test(test_system_alone),
+        cmocka_unit_test(test_draft),          cmocka_unit_test(test_system_alone),
     };
 
     return cmocka_run_group_tests_name("template", tests, NULL, NULL);

@@ -268,6 +268,79 @@ static void test_whole_words(void **state)
     tokenizer_free(t);
 }
 
+/* ---- a text that goes on --------------------------------------------------------------------- */
+
+/* The tokens of a text that is not at its end yet are the first of those of the whole, and at most
+ * `held` bytes of it wait. */
+static void assert_opens(const struct tokenizer *t, const char *text, size_t len, size_t held)
+{
+    const struct span whole = {SPAN_TEXT, text, strlen(text), NULL, 0};
+    const struct span open = {SPAN_TEXT, text, len, NULL, 0};
+    struct token_list all = {NULL, 0, 0}, first = {NULL, 0, 0};
+    struct str bytes = STR_INIT;
+
+    tokenizer_encode(t, &whole, 1, 0, &all);
+    tokenizer_encode(t, &open, 1, TOKENIZE_OPEN, &first);
+    assert_true(first.n <= all.n);
+    if (first.n > 0)
+        assert_memory_equal(first.ids, all.ids, first.n * sizeof *first.ids);
+    decode(t, &first, &bytes);
+    assert_true(bytes.len <= len && len - bytes.len <= held);
+    str_done(&bytes);
+    token_list_done(&all);
+    token_list_done(&first);
+}
+
+static void test_open_at_every_byte(void **state)
+{
+    static const char *const kinds[] = {"gpt-2",     "smollm", "llama-bpe",
+                                        "smaug-bpe", "qwen2",  "default"};
+    static const char *const texts[] = {
+        "I'll say it's 12345 words,  \n\n  and we've\tall 'LL' seen--them!!\n\n\nx=3.14;  y",
+        "'re 're're '''ve l'l ll' d'd 's",
+        "   \n \t\r\n  a  b   c    d     ",
+        "中文，和 English 混合。12 三",
+        "a\xff b \xe4\xbd\xa0 \xf0\x9f\x98\x80 e\xcc\x81",
+    };
+    struct by_hand v = {
+        .extra = {"re", "ve", "ll", "'s", "'re", "'ve", "'ll", "12", "123", "Ġa", "--", "ĊĊ", "ĠĠ"},
+        .merges = {"r e", "v e", "l l", "' s", "' re", "' ve", "' ll", "1 2", "12 3", "Ġ a", "- -",
+                   "Ċ Ċ", "Ġ Ġ"}};
+    (void)state;
+
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        v.pre = kinds[k];
+        struct tokenizer *t = by_hand(&v);
+        for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+            for (size_t len = 0; len <= strlen(texts[i]); len++)
+                assert_opens(t, texts[i], len, 24);
+        }
+        tokenizer_free(t);
+    }
+}
+
+static void test_open_spans(void **state)
+{
+    static const struct by_hand v = {.extra = {"<s>", "he"},
+                                     .kinds = {TOKEN_CONTROL, TOKEN_NORMAL},
+                                     .merges = {"h e"},
+                                     .pre = "gpt-2"};
+    static const int32_t ids[] = {'x', 'y'};
+    struct span spans[] = {as_markup("ab"), as_text(" cd ef"), as_text(" gh")};
+    struct tokenizer *t = by_hand(&v);
+    (void)state;
+
+    assert_string_equal(pieces(t, spans, 2, TOKENIZE_OPEN), "a|b");
+    assert_string_equal(pieces(t, spans, 3, TOKENIZE_OPEN), "a|b| |c|d");
+    spans[0] = as_markup("ab<s>"); /* nothing changes what stands before a special token */
+    assert_string_equal(pieces(t, spans, 1, TOKENIZE_OPEN), "a|b|<s>");
+    spans[0] = (struct span){SPAN_TOKENS, NULL, 0, ids, 2};
+    assert_string_equal(pieces(t, spans, 3, TOKENIZE_OPEN), "x|y| |c|d");
+    spans[2] = spans[0]; /* nor before ids */
+    assert_string_equal(pieces(t, spans, 3, TOKENIZE_OPEN), "x|y| |c|d| |e|f|x|y");
+    tokenizer_free(t);
+}
+
 /* ---- special tokens ------------------------------------------------------------------------ */
 
 static void test_specials(void **state)
@@ -613,7 +686,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_words),         cmocka_unit_test(test_merges),
-        cmocka_unit_test(test_whole_words),   cmocka_unit_test(test_specials),
+        cmocka_unit_test(test_whole_words),   cmocka_unit_test(test_open_at_every_byte),
+        cmocka_unit_test(test_open_spans),    cmocka_unit_test(test_specials),
         cmocka_unit_test(test_tokens_span),   cmocka_unit_test(test_bos),
         cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_long_words),
         cmocka_unit_test(test_missing_bytes), cmocka_unit_test(test_punctuation),

@@ -134,7 +134,12 @@ static void on_start(struct app *app, const struct event *e)
         str_done(&ignored);
     }
     app->stats = (struct app_stats){.prompt_tokens = e->u.start.prompt_tokens,
-                                    .reused_tokens = e->u.start.reused_tokens};
+                                    .reused_tokens = e->u.start.reused_tokens,
+                                    .ahead_tokens = e->u.start.ahead_tokens};
+    app->totals.answers++;
+    app->totals.prompt_tokens += e->u.start.prompt_tokens;
+    app->totals.reused_tokens += e->u.start.reused_tokens;
+    app->totals.ahead_tokens += e->u.start.ahead_tokens;
     app->state = APP_PREFILL;
     app_record_opening(app, app->answer);
     use_context(app, e->u.start.prompt_tokens);

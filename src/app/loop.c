@@ -1,5 +1,6 @@
 /* The loop: one poll for input, signals and the backend, with the view's next frame, the message's
- * end and the next attempt to save as its time limit. Nothing to do costs nothing. */
+ * end, the next look at what is being typed and the next attempt to save as its time limit. Nothing
+ * to do costs nothing. */
 #include "config.h"
 
 #include "app/app_private.h"
@@ -22,6 +23,8 @@ static int64_t next_due(struct app *app, int64_t now_ns)
 
     if (app->message_until_ns != 0)
         due = earlier(due, app->message_until_ns);
+    if (app->draft_due_ns != 0)
+        due = earlier(due, app->draft_due_ns);
     if (app_has_unsaved(app))
         due = earlier(due, app->save_after_ns);
     return due;
@@ -46,6 +49,7 @@ void app_poll(struct app *app, int timeout_ms)
 
     app_expire_message(app, now);
     app_save(app, now);
+    app_tell_draft(app, now);
     int64_t due = next_due(app, now);
     if (app->quit)
         return; /* the view saw a reason to leave as it drew: nothing to wait for */

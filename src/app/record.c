@@ -132,6 +132,7 @@ void app_use_conversation(struct app *app, struct conversation *c)
     app->queued = NULL;
     if (app->status.model != NULL)
         conversation_set_model(c, app->status.model->label, app->status.model->n_vocab);
+    app_input_changed(app);
     app_changed(app, CHANGE_ALL & ~CHANGE_THEME);
 }
 

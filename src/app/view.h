@@ -26,6 +26,7 @@ struct view_ops {
     bool (*edit_text)(void *view, const char *text, char **out, struct error *err); /* $EDITOR */
     bool (*copy)(void *view, const char *text, struct error *err); /* to the clipboard: OSC 52 */
     void (*set_input)(void *view, const char *text);               /* replaces the input line */
+    const char *(*get_input)(void *view); /* what is being typed; until the next call of any */
     void (*show_page)(void *view, const char *title,
                       const char *text); /* help, /keys, /stats: a pager */
     void (*pick_preset)(void *view);     /* opens the preset picker */

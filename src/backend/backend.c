@@ -13,6 +13,12 @@ void request_done(struct request *r)
     *r = (struct request){0};
 }
 
+void draft_done(struct draft *d)
+{
+    message_list_done(&d->messages);
+    *d = (struct draft){0};
+}
+
 const char *end_reason_name(enum end_reason r)
 {
     static const char *const names[] = {
@@ -26,6 +32,11 @@ const char *end_reason_name(enum end_reason r)
 bool backend_submit(struct backend *b, struct request *r, struct error *err)
 {
     return b->vtable->submit(b, r, err);
+}
+
+void backend_expect(struct backend *b, struct draft *d)
+{
+    b->vtable->expect(b, d);
 }
 
 void backend_cancel(struct backend *b)

@@ -1,9 +1,10 @@
 /* What answers. A backend runs on its own thread; the UI thread talks to it through a vtable, and
- * it talks back in events. Four things lie between (design: sync/): the request slot, the parameter
- * board, the event ring, and the wake pipe with the cancel flag.
+ * it talks back in events. Four things lie between (design: sync/): the slots of requests and
+ * drafts, the parameter board, the event ring, and the wake pipe with the cancel flags.
  *
- * Life cycle: local_backend_new / scripted_backend_new -> submit, cancel, publish, next_event ...
- * -> backend_close (cancels, joins, frees).  All functions are for the UI thread only. */
+ * Life cycle: local_backend_new / scripted_backend_new -> submit, expect, cancel, publish,
+ * next_event ... -> backend_close (cancels, joins, frees).  All functions are for the UI thread
+ * only. */
 #ifndef FADER_BACKEND_BACKEND_H
 #define FADER_BACKEND_BACKEND_H
 
@@ -54,6 +55,14 @@ struct request {
     size_t n_moves;
 };
 void request_done(struct request *r); /* frees what it owns */
+
+/* What is probably asked next: a chat whose last message, the user's, is still being written. */
+struct draft {
+    struct message_list messages;
+    enum context_policy on_full;
+    bool mains_only; /* not while the computer runs on its battery */
+};
+void draft_done(struct draft *d); /* frees what it owns */
 
 /* ---- events --------------------------------------------------------------------------------- */
 
@@ -115,7 +124,8 @@ struct event {
         struct {
             uint32_t seed;
             int32_t prompt_tokens; /* in the context before the first draw: a given answer too */
-            int32_t reused_tokens; /* of these, those that were in the cache already */
+            int32_t reused_tokens; /* of these, those that were in the cache already ... */
+            int32_t ahead_tokens;  /* ... and of these, those run ahead (backend_expect) */
             int32_t ctx_size;
         } start;
         struct {
@@ -164,10 +174,13 @@ struct backend_status {
     int32_t ctx_size;
     struct ledger ledger; /* of ctx_size */
     double full_tps;      /* what decode makes without pace, measured; 0 = not yet */
+    int32_t ahead;        /* of the expected prompt: tokens that are in the cache */
+    bool on_battery;      /* the last draft was refused: the computer runs on its battery */
 };
 
 struct backend_vtable {
     bool (*submit)(struct backend *b, struct request *r, struct error *err); /* takes what r owns */
+    void (*expect)(struct backend *b, struct draft *d);                      /* takes what d owns */
     void (*cancel)(struct backend *b);
     void (*publish)(struct backend *b, const struct control *c);
     bool (*next_event)(struct backend *b, struct event *out);
@@ -185,6 +198,12 @@ struct backend {
 /* Hands over an answer to be made. False with `err` when one is under way or the model failed.
  * While the model still loads it waits for it. The id must be new. */
 bool backend_submit(struct backend *b, struct request *r, struct error *err);
+
+/* Tells what is probably asked next, in place of what was told before. While there is nothing else
+ * to do the backend runs as much of it as is certain, so that the request finds it in the cache. A
+ * request, a publication and the close interrupt that within milliseconds, and the logits in hand
+ * stay as they are. What the prompt then says is the same, to the bit. */
+void backend_expect(struct backend *b, struct draft *d);
 
 /* Ends the answer under way within milliseconds; EVENT_END with END_STOPPED still comes. */
 void backend_cancel(struct backend *b);
@@ -209,6 +228,7 @@ struct local_options {
     const char *model_path;
     struct model_load_options load;
     struct session_options session;
+    const char *power_folder; /* as of power_on_battery; NULL: the system's */
 };
 /* Opens and loads the model on the new thread: returns at once. */
 struct backend *local_backend_new(const struct local_options *options,

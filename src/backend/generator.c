@@ -34,6 +34,16 @@ bool generator_is_cancelled(const struct generator *g)
     return atomic_load(&g->cancel);
 }
 
+const atomic_bool *generator_closing_flag(const struct generator *g)
+{
+    return &g->closing;
+}
+
+const atomic_bool *generator_interrupt_flag(const struct generator *g)
+{
+    return &g->interrupt;
+}
+
 void generator_wait(struct generator *g)
 {
     generator_read_board(g); /* news that nobody has read would end every wait at once */
@@ -63,11 +73,12 @@ void generator_emit_error(struct generator *g, uint32_t request, const struct er
 }
 
 bool generator_emit_start(struct generator *g, int32_t prompt_tokens, int32_t reused_tokens,
-                          int32_t ctx_size)
+                          int32_t ahead_tokens, int32_t ctx_size)
 {
     struct event e = {EVENT_START, .u.start = {.seed = g->request.seed,
                                                .prompt_tokens = prompt_tokens,
                                                .reused_tokens = reused_tokens,
+                                               .ahead_tokens = ahead_tokens,
                                                .ctx_size = ctx_size}};
 
     g->timing.prefill_tokens = prompt_tokens - reused_tokens;
@@ -126,34 +137,81 @@ static bool open_source(struct generator *g, struct error *err)
     return true;
 }
 
+/* Begins the next answer where one is asked for. `failure`: why the source is not open; NULL: it is.
+ */
+static bool take_request(struct generator *g, const struct error *failure)
+{
+    struct job job;
+
+    if (!slot_take(g->requests, &job))
+        return false;
+    if (failure != NULL) {
+        refuse(g, &job.request, failure);
+        return true;
+    }
+    request_done(&g->request);
+    g->request = job.request;
+    g->steps = job.steps;
+    generator_make_answer(g);
+    return true;
+}
+
+static bool take_draft(struct generator *g)
+{
+    struct draft draft;
+
+    if (!slot_take(g->drafts, &draft))
+        return false;
+    g->source->vtable->expect(g->source, &draft);
+    draft_done(&draft);
+    return true;
+}
+
+/* Does the most important thing there is to do; false when there is nothing. */
+static bool do_something(struct generator *g, const struct error *failure)
+{
+    if (take_request(g, failure))
+        return true;
+    if (generator_read_board(g)) {
+        if (failure == NULL)
+            generator_show(g, false);
+        return true;
+    }
+    return failure == NULL && (take_draft(g) || g->source->vtable->run_ahead(g->source, g));
+}
+
 static void *generate(void *arg)
 {
     struct generator *g = arg;
     struct error err = {""};
     const bool open = open_source(g, &err);
 
-    while (!atomic_load(&g->closing)) {
-        struct job job;
-
-        if (slot_take(g->requests, &job)) {
-            if (!open) {
-                refuse(g, &job.request, &err);
-                continue;
-            }
-            request_done(&g->request);
-            g->request = job.request;
-            g->steps = job.steps;
-            generator_make_answer(g);
-        } else if (generator_read_board(g) && open) {
-            generator_show(g, false);
-        } else {
+    for (;;) {
+        /* Whoever sets it has brought something, or the end, before: that is seen from here on. */
+        atomic_store(&g->interrupt, false);
+        if (atomic_load(&g->closing))
+            return NULL;
+        if (!do_something(g, open ? NULL : &err))
             board_wait(g->board, -1);
-        }
     }
-    return NULL;
 }
 
 /* ---- the UI thread's side ------------------------------------------------------------------- */
+
+/* Ends what is run ahead, or the thread's sleep. */
+static void rouse(struct generator *g)
+{
+    atomic_store(&g->interrupt, true);
+    board_interrupt(g->board);
+}
+
+static void drop_draft(struct generator *g)
+{
+    struct draft stale;
+
+    if (slot_take(g->drafts, &stale))
+        draft_done(&stale);
+}
 
 static bool submit(struct backend *b, struct request *r, struct error *err)
 {
@@ -171,8 +229,21 @@ static bool submit(struct backend *b, struct request *r, struct error *err)
         return error_set(err, "an answer is already under way");
     g->pending = r->id;
     *r = (struct request){0};
-    board_interrupt(g->board);
+    drop_draft(g); /* what was expected is here */
+    rouse(g);
     return true;
+}
+
+/* The batch under way is finished: most of the time the new draft begins with it. */
+static void expect(struct backend *b, struct draft *d)
+{
+    struct generator *g = (struct generator *)b;
+    struct draft stale;
+
+    if (slot_replace(g->drafts, d, &stale))
+        draft_done(&stale);
+    *d = (struct draft){0};
+    board_interrupt(g->board);
 }
 
 static void cancel(struct backend *b)
@@ -192,6 +263,7 @@ static void publish(struct backend *b, const struct control *c)
 
     g->published_steps = c->steps;
     board_publish(g->board, c);
+    atomic_store(&g->interrupt, true);
 }
 
 static bool next_event(struct backend *b, struct event *out)
@@ -235,11 +307,13 @@ static void generator_free(struct generator *g)
 
     if (slot_take(g->requests, &left))
         request_done(&left.request);
+    drop_draft(g);
     request_done(&g->request);
     g->source->vtable->free(g->source);
     sampler_free(g->sampler);
     token_list_done(&g->answer);
     slot_free(g->requests);
+    slot_free(g->drafts);
     board_free(g->board);
     events_done(&g->events);
     free(g);
@@ -252,13 +326,14 @@ static void close_backend(struct backend *b)
     atomic_store(&g->closing, true);
     atomic_store(&g->cancel, true);
     ring_interrupt(g->events.ring);
-    board_interrupt(g->board);
+    rouse(g);
     pthread_join(g->thread, NULL);
     generator_free(g);
 }
 
 static const struct backend_vtable vtable = {
     .submit = submit,
+    .expect = expect,
     .cancel = cancel,
     .publish = publish,
     .next_event = next_event,
@@ -295,6 +370,7 @@ struct backend *generator_new(struct source *source, const struct control *initi
     g->backend = (struct backend){&vtable, g->events.wake.read_fd, &g->events.wake};
     g->source = source;
     g->requests = slot_new(sizeof(struct job));
+    g->drafts = slot_new(sizeof(struct draft));
     g->board = board_new(sizeof *initial, initial);
     g->control = *initial;
     g->published_steps = initial->steps;

@@ -8,9 +8,12 @@
  * computed. With those in hand the loop waits again: in a pause the candidates of the next word can
  * be shown. No token is ever drawn ahead.
  *
+ * Between answers, and only then, it runs what of the next prompt is certain already, a small batch
+ * at a time; before each it looks for anything else to do, and what comes meanwhile interrupts it.
+ *
  * The thread sleeps in two places only, and uses no CPU there: in board_wait (idle, paused, paced;
- * roused by a publication, a request, a cancel, the end) and in ring_write (the UI does not drain).
- */
+ * roused by a publication, a request, a draft, a cancel, the end) and in ring_write (the UI does
+ * not drain). */
 #ifndef FADER_BACKEND_GENERATOR_H
 #define FADER_BACKEND_GENERATOR_H
 
@@ -42,6 +45,13 @@ struct source_vtable {
     enum eval_result (*make_room)(struct source *s, struct generator *g, const struct request *r,
                                   struct error *err);
 
+    /* Notes what is probably asked next, in place of what was noted; runs nothing. */
+    void (*expect)(struct source *s, const struct draft *d);
+
+    /* Runs a little of that, with the logits in hand as they are, until the interrupt flag is set.
+     * False: there is nothing to run, or no way to. */
+    bool (*run_ahead)(struct source *s, struct generator *g);
+
     const float *(*logits)(const struct source *s);               /* [n_vocab] in hand, or NULL */
     const int32_t *(*context)(const struct source *s, size_t *n); /* tokens run so far */
     int32_t (*ctx_used)(const struct source *s);                  /* positions */
@@ -68,10 +78,12 @@ struct backend *generator_new(struct source *source, const struct control *initi
 const struct token_list *generator_answer(const struct generator *g);
 const atomic_bool *generator_cancel_flag(const struct generator *g);
 bool generator_is_cancelled(const struct generator *g);
+const atomic_bool *generator_closing_flag(const struct generator *g);
+const atomic_bool *generator_interrupt_flag(const struct generator *g); /* of run_ahead */
 void generator_wait(struct generator *g);                  /* until something changes: look again */
 bool generator_emit(struct generator *g, struct event *e); /* false: cancelled while it waited */
 bool generator_emit_start(struct generator *g, int32_t prompt_tokens, int32_t reused_tokens,
-                          int32_t ctx_size);
+                          int32_t ahead_tokens, int32_t ctx_size);
 void generator_emit_loading(struct generator *g, double share);
 void generator_emit_progress(struct generator *g, size_t done, size_t total);
 

@@ -23,10 +23,11 @@ struct generator {
     pthread_t thread;
 
     /* between the threads */
-    struct slot *requests;
+    struct slot *requests, *drafts;
     struct board *board;
     struct event_queue events;
     atomic_bool cancel, closing;
+    atomic_bool interrupt;     /* something more important than running ahead came */
     atomic_bool ready, failed; /* set once, after what they speak of */
     atomic_uint full_mtps;     /* tokens in 1,000 s, without pace */
 

@@ -4,36 +4,13 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "backend/generator.h"
+#include "backend/local_impl.h"
 #include "base/mem.h"
-#include "chat/template.h"
 
-/* The engine as a source of the generation thread: it opens and loads the model there, owns the
- * session, and decides what of a conversation stands in the context.
- *
- * A request brings the whole conversation every time. What of it is in the cache already is kept
- * (session_reuse), whatever request it came from. Where it does not fit and the request allows it,
- * the oldest turns are left out, pair by pair, until a quarter of the context is free: so that the
- * next turns fit and find their prefix in the cache, and need not be prefilled anew each time. */
-
-struct local {
-    struct source source;
-    struct local_options options;
-    char *path; /* owned: options.model_path */
-    struct model *model;
-    const struct tokenizer *tokenizer;
-    struct session *session;
-    struct template_choice chat_template;
-    struct generator *generator;
-    size_t dropped; /* messages that the last request left out */
-};
-
-static struct local *local_of(const struct source *s)
-{
-    return (struct local *)(uintptr_t)s;
-}
+/* The engine as a source of the generation thread: it opens and loads the model there, and owns the
+ * session. A request brings the whole conversation every time. What of it is in the cache already
+ * is kept (session_reuse), whatever request it came from. */
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
@@ -55,6 +32,7 @@ static bool local_open(struct source *source, struct generator *g, struct error 
         return false;
     l->options.load.progress = report_loading;
     l->options.load.progress_ctx = g;
+    l->options.load.cancel = generator_closing_flag(g);
     if (!model_load(l->model, &l->options.load, err))
         return false;
     l->session = session_new(l->model, &l->options.session, err);
@@ -66,115 +44,6 @@ static bool local_open(struct source *source, struct generator *g, struct error 
     l->source.ctx_size = session_ctx_size(l->session);
     l->source.punctuation = tokenizer_punctuation(l->tokenizer);
     return true;
-}
-
-/* ---- what stands in the context ------------------------------------------------------------- */
-
-/* The messages that are always kept in front: a system prompt. */
-static size_t count_system(const struct request *r)
-{
-    return r->messages.n > 0 && r->messages.items[0].role == ROLE_SYSTEM ? 1 : 0;
-}
-
-/* How many messages are left out when one more turn goes, the user's and what answered it. The last
- * one of the user's stays: 0 when there is nothing that could go. */
-static size_t drop_one_more(const struct request *r, size_t dropped)
-{
-    const size_t first = count_system(r) + dropped;
-
-    for (size_t i = first + 1; r->kind == REQUEST_CHAT && i < r->messages.n; i++) {
-        if (r->messages.items[i].role == ROLE_USER)
-            return i - count_system(r);
-    }
-    return 0;
-}
-
-/* Whether a request can leave out exactly that many. */
-static bool can_drop(const struct request *r, size_t dropped)
-{
-    size_t at = 0;
-
-    while (at < dropped) {
-        at = drop_one_more(r, at);
-        if (at == 0)
-            return false;
-    }
-    return at == dropped;
-}
-
-static void encode_chat(const struct local *l, const struct request *r, size_t dropped,
-                        struct token_list *out)
-{
-    const size_t system = count_system(r), n = r->messages.n - dropped;
-    struct message *kept = mem_array(n, sizeof *kept); /* borrows their texts and tokens */
-    const struct message_list list = {kept, n, n};
-    struct rendering rendering;
-
-    memcpy(kept, r->messages.items, system * sizeof *kept);
-    memcpy(kept + system, r->messages.items + system + dropped, (n - system) * sizeof *kept);
-    template_render(&l->chat_template, &list, true, &rendering);
-    tokenizer_encode(l->tokenizer, rendering.spans, rendering.n, TOKENIZE_BOS, out);
-    rendering_done(&rendering);
-    free(kept);
-}
-
-/* The prompt without the `dropped` oldest messages, and the answer so far. */
-static void encode(const struct local *l, const struct request *r, size_t dropped,
-                   struct token_list *out)
-{
-    const struct token_list *answer = generator_answer(l->generator);
-    const struct span raw = {.kind = SPAN_TEXT, .text = r->text, .len = r->text_len};
-
-    out->n = 0;
-    if (r->kind == REQUEST_CHAT)
-        encode_chat(l, r, dropped, out);
-    else
-        tokenizer_encode(l->tokenizer, &raw, 1, TOKENIZE_BOS, out);
-    for (size_t i = 0; i < answer->n; i++)
-        token_list_add(out, answer->ids[i]);
-}
-
-static bool leaves_room(const struct local *l, const struct token_list *tokens, int32_t room)
-{
-    return tokens->n + (size_t)room <= (size_t)l->source.ctx_size;
-}
-
-/* Leaves out turns until a quarter of the context is free, or nothing more can go.
- * Says what went. */
-static bool drop_turns(struct local *l, const struct request *r, struct token_list *tokens)
-{
-    const size_t before = l->dropped, tokens_before = tokens->n;
-    const int32_t reserve = l->source.ctx_size / 4;
-    struct event e = {.type = EVENT_DROPPED};
-    size_t more;
-
-    while (!leaves_room(l, tokens, reserve) && (more = drop_one_more(r, l->dropped)) != 0) {
-        l->dropped = more;
-        encode(l, r, more, tokens);
-    }
-    if (l->dropped == before)
-        return true;
-    e.u.dropped.messages = (int32_t)(l->dropped - before);
-    e.u.dropped.tokens = (int32_t)(tokens_before - tokens->n);
-    return generator_emit(l->generator, &e);
-}
-
-/* Chooses what stands in the context. False: it was cancelled while the UI was being told. */
-static bool compose(struct local *l, const struct request *r, struct token_list *tokens)
-{
-    const bool may_drop = r->on_full == CONTEXT_DROP_OLDEST;
-    const int32_t margin = may_drop ? l->source.ctx_size / 16 + 1 : 0;
-    const size_t last = l->dropped;
-
-    l->dropped = 0;
-    encode(l, r, 0, tokens);
-    if (leaves_room(l, tokens, margin) || !may_drop)
-        return true;
-    if (last > 0 && can_drop(r, last)) { /* what left for the last request stays out */
-        l->dropped = last;
-        encode(l, r, last, tokens);
-    }
-    return leaves_room(l, tokens, margin) || drop_turns(l, r, tokens);
 }
 
 /* ---- running it ----------------------------------------------------------------------------- */
@@ -202,9 +71,10 @@ static enum eval_result check_logits(const struct local *l, enum eval_result res
     return EVAL_FAILED;
 }
 
-/* Prefills the tokens, but for those that the cache has. */
+/* Prefills the tokens, but for those that the cache has. `start`: it is the start of an answer;
+ * `ahead` of them were run ahead. */
 static enum eval_result prefill(struct local *l, const struct token_list *tokens, bool start,
-                                struct error *err)
+                                int32_t ahead, struct error *err)
 {
     const int32_t reused = session_reuse(l->session, tokens->ids, tokens->n);
     const size_t run = tokens->n - (size_t)reused;
@@ -212,12 +82,32 @@ static enum eval_result prefill(struct local *l, const struct token_list *tokens
                                      .progress = report_prefill,
                                      .ctx = l->generator};
 
-    if (start &&
-        !generator_emit_start(l->generator, (int32_t)tokens->n, reused, l->source.ctx_size))
+    if (start && !generator_emit_start(l->generator, (int32_t)tokens->n, reused,
+                                       ahead < reused ? ahead : reused, l->source.ctx_size))
         return EVAL_CANCELLED;
     generator_emit_progress(l->generator, 0, run);
     enum eval_result result = session_eval(l->session, tokens->ids + reused, run, &hooks, err);
     return check_logits(l, result, err);
+}
+
+/* False: it was cancelled while the UI was being told. */
+static bool tell_left_out(struct local *l, const struct left_out *more)
+{
+    struct event e = {EVENT_DROPPED, .u.dropped = {.messages = (int32_t)more->messages,
+                                                   .tokens = (int32_t)more->tokens}};
+
+    return more->messages == 0 || generator_emit(l->generator, &e);
+}
+
+static enum eval_result refuse_prompt(struct local *l, const struct request *r, size_t n,
+                                      struct error *err)
+{
+    const bool could_drop = r->on_full != CONTEXT_DROP_OLDEST && local_can_drop_more(l, r);
+
+    error_set(err, "the prompt takes %zu tokens, the context has %d: %s", n, l->source.ctx_size,
+              could_drop ? "begin anew (/new), or let the oldest turns leave (/set on_full drop)"
+                         : "shorten it, or start with a larger context (-c)");
+    return EVAL_FAILED;
 }
 
 static enum eval_result local_begin(struct source *source, struct generator *g,
@@ -225,26 +115,18 @@ static enum eval_result local_begin(struct source *source, struct generator *g,
 {
     struct local *l = local_of(source);
     struct token_list tokens = {0};
-    enum eval_result result = EVAL_CANCELLED;
+    struct left_out more = {0};
+    enum eval_result result = EVAL_FAILED;
 
-    (void)g;
-    if (!compose(l, r, &tokens))
-        goto done;
-    result = EVAL_FAILED;
-    if (tokens.n == 0) {
+    l->dropped = local_compose(l, r, generator_answer(g), &tokens, &more);
+    if (!tell_left_out(l, &more))
+        result = EVAL_CANCELLED;
+    else if (tokens.n == 0)
         error_set(err, "the prompt is empty");
-    } else if (!leaves_room(l, &tokens, 0)) {
-        const bool could_drop =
-            r->on_full != CONTEXT_DROP_OLDEST && drop_one_more(r, l->dropped) != 0;
-        error_set(err, "the prompt takes %zu tokens, the context has %d: %s", tokens.n,
-                  l->source.ctx_size,
-                  could_drop
-                      ? "begin anew (/new), or let the oldest turns leave (/set on_full drop)"
-                      : "shorten it, or start with a larger context (-c)");
-    } else {
-        result = prefill(l, &tokens, true, err);
-    }
-done:
+    else if (!local_leaves_room(l, &tokens, 0))
+        result = refuse_prompt(l, r, tokens.n, err);
+    else
+        result = prefill(l, &tokens, true, local_take_ahead(l, &tokens), err);
     token_list_done(&tokens);
     return result;
 }
@@ -263,15 +145,15 @@ static enum eval_result local_make_room(struct source *source, struct generator 
 {
     struct local *l = local_of(source);
     struct token_list tokens = {0};
+    struct left_out more = {0};
     enum eval_result result = EVAL_FULL;
 
-    (void)g;
-    if (r->on_full == CONTEXT_DROP_OLDEST && drop_one_more(r, l->dropped) != 0) {
-        encode(l, r, l->dropped, &tokens);
-        if (!drop_turns(l, r, &tokens))
+    if (r->on_full == CONTEXT_DROP_OLDEST && local_can_drop_more(l, r)) {
+        l->dropped = local_recompose(l, r, generator_answer(g), &tokens, &more);
+        if (!tell_left_out(l, &more))
             result = EVAL_CANCELLED;
-        else if (leaves_room(l, &tokens, 0))
-            result = prefill(l, &tokens, false, err);
+        else if (local_leaves_room(l, &tokens, 0))
+            result = prefill(l, &tokens, false, 0, err);
     }
     token_list_done(&tokens);
     return result;
@@ -322,14 +204,19 @@ static void local_status(const struct source *source, struct backend_status *out
     out->threads = model_threads(l->model);
     out->ctx_size = l->source.ctx_size;
     out->ledger = model_ledger(l->model, out->ctx_size, l->options.session.cache_type);
+    out->ahead = atomic_load(&l->n_ahead);
+    out->on_battery = atomic_load(&l->on_battery);
 }
 
 static void local_free(struct source *source)
 {
     struct local *l = local_of(source);
 
+    session_free(l->ahead);
     session_free(l->session);
     model_close(l->model);
+    token_list_done(&l->expected);
+    free(l->power_folder);
     free(l->path);
     free(l);
 }
@@ -339,6 +226,8 @@ static const struct source_vtable local_vtable = {
     .begin = local_begin,
     .advance = local_advance,
     .make_room = local_make_room,
+    .expect = local_expect,
+    .run_ahead = local_run_ahead,
     .logits = local_logits,
     .context = local_context,
     .ctx_used = local_ctx_used,
@@ -356,6 +245,7 @@ struct backend *local_backend_new(const struct local_options *options,
 
     l->options = *options;
     l->path = mem_strdup(options->model_path);
+    l->power_folder = mem_strdup(options->power_folder);
     l->source.vtable = &local_vtable;
     return generator_new(&l->source, initial, err);
 }

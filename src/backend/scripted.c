@@ -41,8 +41,8 @@
  * A request takes the next answer that asks for no prompt (after the last the first again), or the
  * first whose prompt it is. Draw n of the answer is made from draw line n, whatever was drawn
  * before; after the last comes the end token. The vocabulary is the pieces, numbered as they come,
- * after the end token 0. The prompt counts its words as tokens; the penalty sees the answer alone.
- */
+ * after the end token 0. The prompt counts its words as tokens, and those that the last draft had,
+ * whole, as run ahead; the penalty sees the answer alone. */
 
 struct scripted {
     struct source source;
@@ -58,6 +58,8 @@ struct scripted {
     const struct script_answer *answer;
     size_t next; /* the answer that the next request takes */
     int32_t prompt_tokens;
+    struct str expected; /* the messages of the last draft */
+    atomic_int n_ahead;  /* its whole words */
 };
 
 static struct scripted *scripted_of(const struct source *s)
@@ -132,6 +134,56 @@ static int32_t count_prompt(const struct request *r)
         return count_words(last_text(r));
     for (size_t i = 0; i < r->messages.n; i++)
         n += count_words(r->messages.items[i].text);
+    return n;
+}
+
+/* ---- running ahead --------------------------------------------------------------------------- */
+
+static void join_messages(const struct message_list *list, struct str *out)
+{
+    str_clear(out);
+    for (size_t i = 0; i < list->n; i++)
+        str_add_format(out, "%s%s", i > 0 ? "\n" : "", list->items[i].text);
+}
+
+/* How many of the expected words are whole, and stand in `text`, too (NULL: wherever). */
+static int32_t count_ahead(const struct scripted *s, const char *text)
+{
+    const char *expected = str_text(&s->expected);
+    size_t same = 0, whole = 0;
+
+    for (; expected[same] != '\0' && (text == NULL || text[same] == expected[same]); same++)
+        whole = strchr(" \n", expected[same]) != NULL ? same : whole;
+    char *words = mem_strndup(expected, whole);
+    int32_t n = count_words(words);
+    free(words);
+    return n;
+}
+
+static void scripted_expect(struct source *source, const struct draft *d)
+{
+    struct scripted *s = scripted_of(source);
+
+    join_messages(&d->messages, &s->expected);
+    atomic_store(&s->n_ahead, count_ahead(s, NULL));
+}
+
+static bool scripted_run_ahead(struct source *source, struct generator *g)
+{
+    (void)source, (void)g;
+    return false; /* it was done at once */
+}
+
+/* How many words of the prompt were run ahead. Nothing is expected after it. */
+static int32_t take_ahead(struct scripted *s, const struct request *r)
+{
+    struct str prompt = STR_INIT;
+
+    join_messages(&r->messages, &prompt);
+    int32_t n = count_ahead(s, str_text(&prompt));
+    str_done(&prompt);
+    str_clear(&s->expected);
+    atomic_store(&s->n_ahead, 0);
     return n;
 }
 
@@ -235,7 +287,9 @@ static enum eval_result scripted_begin(struct source *source, struct generator *
                   scripted_ctx_used(source), s->script->ctx_size);
         return EVAL_FAILED;
     }
-    if (!generator_emit_start(g, scripted_ctx_used(source), 0, s->script->ctx_size))
+    const int32_t had = take_ahead(s, r), all = scripted_ctx_used(source);
+    const int32_t ahead = had < all ? had : all;
+    if (!generator_emit_start(g, all, ahead, ahead, s->script->ctx_size))
         return EVAL_CANCELLED;
     return prepare(s, g, err);
 }
@@ -306,6 +360,7 @@ static void scripted_status(const struct source *source, struct backend_status *
     out->threads = 1;
     out->ctx_size = s->script->ctx_size;
     out->ledger.ctx = s->script->ctx_size;
+    out->ahead = atomic_load(&s->n_ahead);
 }
 
 static void scripted_free(struct source *source)
@@ -313,6 +368,7 @@ static void scripted_free(struct source *source)
     struct scripted *s = scripted_of(source);
 
     script_free(s->script);
+    str_done(&s->expected);
     free(s->punctuation);
     free(s->logits);
     free(s);
@@ -323,6 +379,8 @@ static const struct source_vtable scripted_vtable = {
     .begin = scripted_begin,
     .advance = scripted_advance,
     .make_room = scripted_make_room,
+    .expect = scripted_expect,
+    .run_ahead = scripted_run_ahead,
     .logits = scripted_logits,
     .context = scripted_context,
     .ctx_used = scripted_ctx_used,

@@ -348,9 +348,10 @@ static void add_wrapped(struct rendering *r, const struct template_choice *choic
     add_markup(r, choice, wrap->after);
 }
 
-/* A user's turn; `system` (NULL: none) goes in front of what the user says. */
+/* A user's turn; `system` (NULL: none) goes in front of what the user says. `open`: more may be
+ * said. */
 static void add_user(struct rendering *r, const struct template_choice *choice, const char *system,
-                     const char *text)
+                     const char *text, bool open)
 {
     const struct wrap *wrap = &choice->tmpl->turns[ROLE_USER];
 
@@ -358,7 +359,8 @@ static void add_user(struct rendering *r, const struct template_choice *choice, 
     if (system != NULL && *system != '\0')
         add_wrapped(r, choice, ROLE_SYSTEM, system);
     add_text(r, choice, text);
-    add_markup(r, choice, wrap->after);
+    if (!open)
+        add_markup(r, choice, wrap->after);
 }
 
 static void add_answer(struct rendering *r, const struct template_choice *choice,
@@ -373,8 +375,9 @@ static void add_answer(struct rendering *r, const struct template_choice *choice
     add_markup(r, choice, choice->tmpl->drawn.after);
 }
 
-void template_render(const struct template_choice *choice, const struct message_list *messages,
-                     bool open_answer, struct rendering *out)
+/* All messages; `draft`: the last one is still being written. */
+static void add_messages(struct rendering *out, const struct template_choice *choice,
+                         const struct message_list *messages, bool draft)
 {
     const char *system = NULL; /* waits for the user's next turn */
 
@@ -392,7 +395,7 @@ void template_render(const struct template_choice *choice, const struct message_
         if (m->role == ROLE_SYSTEM && choice->tmpl->system_in_user) {
             system = m->text;
         } else if (m->role == ROLE_USER) {
-            add_user(out, choice, system, m->text);
+            add_user(out, choice, system, m->text, draft && i + 1 == messages->n);
             system = NULL;
         } else if (m->role == ROLE_ASSISTANT) {
             add_answer(out, choice, m);
@@ -401,13 +404,32 @@ void template_render(const struct template_choice *choice, const struct message_
         }
     }
     if (system != NULL) /* nobody has said anything yet */
-        add_user(out, choice, system, "");
+        add_user(out, choice, system, "", false);
+}
+
+/* The text of the markup does not move any more. */
+static void point_at_markup(struct rendering *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->spans[i].kind == SPAN_MARKUP)
+            r->spans[i].text = r->text.data + r->offsets[i];
+    }
+}
+
+void template_render(const struct template_choice *choice, const struct message_list *messages,
+                     bool open_answer, struct rendering *out)
+{
+    add_messages(out, choice, messages, false);
     if (open_answer)
         add_markup(out, choice, choice->tmpl->drawn.before);
-    for (size_t i = 0; i < out->n; i++) {
-        if (out->spans[i].kind == SPAN_MARKUP)
-            out->spans[i].text = out->text.data + out->offsets[i];
-    }
+    point_at_markup(out);
+}
+
+void template_render_draft(const struct template_choice *choice,
+                           const struct message_list *messages, struct rendering *out)
+{
+    add_messages(out, choice, messages, true);
+    point_at_markup(out);
 }
 
 void rendering_done(struct rendering *r)

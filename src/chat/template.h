@@ -46,6 +46,11 @@ struct rendering {
  * uninitialised. */
 void template_render(const struct template_choice *choice, const struct message_list *messages,
                      bool open_answer, struct rendering *out);
+
+/* The same while the last message, the user's, is still being written: up to the end of its text,
+ * which may go on. */
+void template_render_draft(const struct template_choice *choice,
+                           const struct message_list *messages, struct rendering *out);
 void rendering_done(struct rendering *r);
 
 #endif

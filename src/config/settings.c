@@ -143,6 +143,7 @@ static bool read_pace(struct reader *r, const struct setting *what, const struct
 static const char *const cache_words[] = {"f16", "q8_0", NULL};
 static const char *const glyph_words[] = {"auto", "unicode", "cp437", "ascii", NULL};
 static const char *const full_words[] = {"drop", "stop", NULL};
+const char *const prefill_words[] = {"auto", "on", "off", NULL};
 static const char *const panel_words[] = {"desk", "strip", "bare", NULL};
 
 #define AT(field) offsetof(struct settings, field)
@@ -161,6 +162,7 @@ static const struct setting table[] = {
     {"on_full", read_on_full, AT(drop_oldest), 0, 0, full_words},
     {"pace", read_pace, AT(pace), 0.1, 1000, NULL},
     {"panel", read_choice, AT(panel), 0, 0, panel_words},
+    {"prefill_while_typing", read_choice, AT(prefill), 0, 0, prefill_words},
 };
 enum { N_SETTINGS = sizeof table / sizeof *table };
 _Static_assert(CACHE_F16 == 0 && CACHE_Q8_0 == 1, "cache_words is in the order of enum cache_type");
@@ -241,7 +243,7 @@ bool settings_load(struct settings *s, struct preset_warnings *warnings, struct 
     char *path = paths_config("config.yaml");
     bool ok = true;
 
-    *s = (struct settings){.cache_type = -1, .mouse = true, .save = true};
+    *s = (struct settings){.cache_type = -1, .mouse = true, .save = true, .prefill = -1};
     if (access(path, F_OK) == 0 || errno != ENOENT) {
         struct reader r = {.s = s, .file = path, .warnings = warnings, .err = err};
         struct node *root = yaml_load(path, err);

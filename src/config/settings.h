@@ -24,6 +24,10 @@ const char *origin_name(enum origin o); /* "built in", "model file", "settings",
 
 enum glyph_set { GLYPHS_AUTO, GLYPHS_UNICODE, GLYPHS_CP437, GLYPHS_ASCII };
 
+/* Whether the prompt is run while it is being typed. Auto: not while on battery. */
+enum prefill_mode { PREFILL_AUTO, PREFILL_ON, PREFILL_OFF };
+extern const char *const prefill_words[]; /* "auto", "on", "off", NULL */
+
 struct settings {
     char *model;  /* NULL: the default one */
     char *preset; /* NULL: "default" */
@@ -39,6 +43,7 @@ struct settings {
     bool drop_oldest; /* context: drop the oldest turns (true) or end the answer */
     double pace;      /* 0: full */
     int panel;        /* 0 desk, 1 strip, 2 bare */
+    int prefill;      /* while typing: enum prefill_mode, -1: not set */
 };
 
 /* Reads the file where there is one. Unknown keys become warnings; wrong values an error. */

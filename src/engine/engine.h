@@ -105,8 +105,10 @@ void token_list_done(struct token_list *list);
 const struct tokenizer *model_tokenizer(struct model *m, struct error *err);
 
 enum tokenize_flags {
-    TOKENIZE_BOS = 1
-}; /* put BOS in front where the file asks for it, never twice */
+    TOKENIZE_BOS = 1, /* put BOS in front where the file asks for it, never twice */
+    TOKENIZE_OPEN = 2 /* the last text may go on: only the tokens that then stay as they are (but
+                         for a user-defined token that is half written) */
+};
 
 /* Appends the ids of `spans` to `out`. Text and markup side by side are tokenized as one text (a
  * word may cross from one to the other, as when the model was trained); control tokens are found

@@ -32,17 +32,43 @@ struct stretch {
     bool all_trusted;      /* ... all of them are, or none */
 };
 
+/* A text that goes on can still change its last two words: "'r" is two, "'re" is one. */
+enum { WORDS_HELD = 2 };
+
 struct job {
     const struct tokenizer *t;
     struct bpe_scratch *scratch;
     struct token_list *out;
+    struct word {
+        const char *text;
+        size_t len;
+    } held[WORDS_HELD]; /* the last words, not encoded yet */
+    size_t n_held;
 };
+
+static void encode_word(struct job *job, const struct word *w)
+{
+    bpe_encode_word(job->t, job->scratch, w->text, w->len, job->out);
+}
 
 static void on_word(void *ctx, const char *word, size_t len)
 {
     struct job *job = ctx;
 
-    bpe_encode_word(job->t, job->scratch, word, len, job->out);
+    if (job->n_held == WORDS_HELD) {
+        encode_word(job, &job->held[0]);
+        job->n_held--;
+        memmove(job->held, job->held + 1, job->n_held * sizeof *job->held);
+    }
+    job->held[job->n_held++] = (struct word){word, len};
+}
+
+/* There are no more words before what comes now. */
+static void encode_held(struct job *job)
+{
+    for (size_t i = 0; i < job->n_held; i++)
+        encode_word(job, &job->held[i]);
+    job->n_held = 0;
 }
 
 /* Of the special tokens in [*low, *high), all equal up to byte `depth`, keeps those that have
@@ -112,6 +138,7 @@ static void encode_stretch(struct job *job, const struct stretch *s)
             continue;
         }
         splitter_run(job->t->splitter, s->text + done, at - done, on_word, job);
+        encode_held(job);
         token_list_add(job->out, id);
         at += found_len;
         done = at;
@@ -134,8 +161,9 @@ static size_t *measure_trust(const struct span *spans, size_t n, size_t len)
     return trusted;
 }
 
-/* Encodes the spans up to the next list of ids; returns how many they were. */
-static size_t encode_texts(struct job *job, const struct span *spans, size_t n_spans)
+/* Encodes the spans up to the next list of ids; returns how many they were. `open`: the last of all
+ * spans may go on. */
+static size_t encode_texts(struct job *job, const struct span *spans, size_t n_spans, bool open)
 {
     struct stretch s = {.all_trusted = spans[0].kind == SPAN_MARKUP};
     struct str joined = STR_INIT;
@@ -152,6 +180,9 @@ static size_t encode_texts(struct job *job, const struct span *spans, size_t n_s
     s.len = joined.len;
     s.trusted = trusted;
     encode_stretch(job, &s);
+    if (!open || n < n_spans)
+        encode_held(job);
+    job->n_held = 0;
     free(trusted);
     str_done(&joined);
     return n;
@@ -160,7 +191,7 @@ static size_t encode_texts(struct job *job, const struct span *spans, size_t n_s
 void tokenizer_encode(const struct tokenizer *t, const struct span *spans, size_t n_spans,
                       unsigned flags, struct token_list *out)
 {
-    struct job job = {t, bpe_scratch_new(), out};
+    struct job job = {.t = t, .scratch = bpe_scratch_new(), .out = out};
     bool bos = (flags & TOKENIZE_BOS) != 0 && t->add_bos && t->bos >= 0;
     size_t start = out->n;
 
@@ -168,7 +199,7 @@ void tokenizer_encode(const struct tokenizer *t, const struct span *spans, size_
         token_list_add(out, t->bos);
     for (size_t i = 0; i < n_spans;) {
         if (spans[i].kind != SPAN_TOKENS) {
-            i += encode_texts(&job, spans + i, n_spans - i);
+            i += encode_texts(&job, spans + i, n_spans - i, (flags & TOKENIZE_OPEN) != 0);
             continue;
         }
         for (size_t k = 0; k < spans[i].n_tokens; k++)

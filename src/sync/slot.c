@@ -55,3 +55,15 @@ bool slot_take(struct slot *s, void *item)
     pthread_mutex_unlock(&s->mutex);
     return full;
 }
+
+bool slot_replace(struct slot *s, const void *item, void *old)
+{
+    pthread_mutex_lock(&s->mutex);
+    bool full = s->full;
+    if (full)
+        memcpy(old, s->item, s->size);
+    memcpy(s->item, item, s->size);
+    s->full = true;
+    pthread_mutex_unlock(&s->mutex);
+    return full;
+}

@@ -17,4 +17,7 @@ void slot_free(struct slot *s);     /* must be empty, or hold nothing that owns 
 bool slot_put(struct slot *s, const void *item); /* false when it is not empty */
 bool slot_take(struct slot *s, void *item);      /* false when it is empty */
 
+/* Puts `item` in place of what is there, which goes to `old`: true when there was something. */
+bool slot_replace(struct slot *s, const void *item, void *old);
+
 #endif

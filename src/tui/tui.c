@@ -62,6 +62,12 @@ static void view_set_input(void *view, const char *text)
     tui_set_focus(view, FOCUS_INPUT);
 }
 
+static const char *view_get_input(void *view)
+{
+    (void)view;
+    return input_text();
+}
+
 static void view_show_page(void *view, const char *title, const char *text)
 {
     struct tui *t = view;
@@ -143,6 +149,7 @@ static const struct view_ops ops = {
     .edit_text = view_edit_text,
     .copy = view_copy,
     .set_input = view_set_input,
+    .get_input = view_get_input,
     .show_page = view_show_page,
     .pick_preset = view_pick_preset,
     .set_theme = view_set_theme,
@@ -185,7 +192,10 @@ static void input_has_matches(void *ctx, char *const *matches, size_t n)
 
 static void input_has_changed(void *ctx)
 {
-    tui_changed(ctx, true);
+    struct tui *t = ctx;
+
+    app_input_changed(t->app);
+    tui_changed(t, true);
 }
 
 /* ---- frames --------------------------------------------------------------------------------- */
