@@ -156,25 +156,53 @@ static void do_key(void)
     str_done(&bytes);
 }
 
+/* Presses the keys from word `first` on in turn, half a second apart: for what a program believes only
+ * for some time after the key before. On a machine that stands still that may have been too long. */
+static int pressed;
 static int64_t pressed_ns;
+
+static void press_in_turn(int first)
+{
+    struct str bytes = STR_INIT;
+
+    if (pressed > 0 && clock_since_s(pressed_ns) < 0.5)
+        return;
+    add_key(&bytes, word(first + pressed++ % (t.line->n - first)));
+    job_write(&t.job, str_text(&bytes), bytes.len);
+    str_done(&bytes);
+    pressed_ns = clock_now_ns();
+}
 
 static bool is_ended_by_key(void)
 {
-    if (t.job.exited)
-        return true;
-    if (pressed_ns == 0 || clock_since_s(pressed_ns) > 0.5) {
-        do_key();
-        pressed_ns = clock_now_ns();
-    }
-    return false;
+    if (!t.job.exited)
+        press_in_turn(1);
+    return t.job.exited;
 }
 
-/* A key that leaves when the one before it was not long ago: here that may have been long ago. */
+/* insist KEY...: until it ends */
 static void do_insist(void)
 {
-    pressed_ns = 0;
+    pressed = 0;
     if (!await(is_ended_by_key))
         fail("it goes on");
+}
+
+static bool has_text_by_key(void)
+{
+    bool there = screen_has(&t.screen, word(1));
+
+    if (!there)
+        press_in_turn(2);
+    return there;
+}
+
+/* insist-text "text" KEY...: until it is on the screen */
+static void do_insist_text(void)
+{
+    pressed = 0;
+    if (!await(has_text_by_key))
+        fail("\"%s\" did not come", word(1));
 }
 
 static void do_type(void)
@@ -291,6 +319,7 @@ const struct command act_commands[] = {
     {"run", do_run, 2, false},
     {"key", do_key, 2, true},
     {"insist", do_insist, 2, true},
+    {"insist-text", do_insist_text, 3, true},
     {"type", do_type, 2, true},
     {"send", do_type, 2, true},
     {"paste", do_paste, 2, true},
