@@ -5,6 +5,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "engine/kernels.h"
 #include "engine/order.h"
 #include "engine/rng.h"
 #include "engine/sampler.h"
@@ -480,6 +481,8 @@ static void test_twin_large(void **state)
     (void)state;
     lcg = 4;
     compare_many(49152, 8, 3, 0);
+    compare_many(49152, 8, 0.1, 0); /* flat: nothing becomes a list */
+    compare_many(20011, 8, 1, 0.5f);
 }
 
 /* ---- what must not happen ------------------------------------------------------------------- */
@@ -583,25 +586,29 @@ static void test_edges(void **state)
 /* Where a mass falls, between groups of equal values: exact numbers, so exact edges. */
 static void test_order_find(void **state)
 {
-    enum { N = ORDER_BLOCK };
+    enum { N = SCAN_BLOCK };
     struct order o;
-    float value[N], weight[N];
+    struct tally within;
+    float value[N], weight[N], maxima = 3.0000002f;
+    const struct field f = {value, weight, maxima, 1}, each = {.value = value, .top = maxima};
     (void)state;
 
     for (int i = 0; i < N; i++) {
         value[i] = i < 8 ? 3.0f : i < 16 ? 3.0000002f : i < 24 ? -1.0f : -INFINITY;
         weight[i] = i < 24 ? 1.0f : 0.0f;
     }
-    order_init(&o, N);
+    order_init(&o, 1);
     for (int i = 0; i < 24; i++) {
         const int want = i < 8 ? i + 8 : i < 16 ? i - 8 : i;
-        assert_int_equal(order_find(&o, value, weight, i).id, want);
-        assert_int_equal(order_find(&o, value, weight, i + 0.5).id, want);
-        assert_int_equal(order_find(&o, value, NULL, i).id, want);
+        assert_int_equal(order_find(&o, &f, &maxima, 24, i, &within).id, want);
+        assert_int_equal(within.count, i + 1);
+        assert_near(within.sum, i + 1, 0);
+        assert_int_equal(order_find(&o, &f, &maxima, 24, i + 0.5, &within).id, want);
+        assert_int_equal(order_find(&o, &each, &maxima, 24, i, &within).id, want);
     }
-    assert_int_equal(order_find(&o, value, weight, 24).id, 23); /* rounding: the last one */
+    assert_int_equal(order_find(&o, &f, &maxima, 24, 24, &within).id, 23); /* rounding: the last */
     weight[23] = 0;
-    assert_int_equal(order_find(&o, value, weight, 24).id, 22);
+    assert_int_equal(order_find(&o, &f, &maxima, 23, 24, &within).id, 22);
     order_done(&o);
 }
 
@@ -742,7 +749,7 @@ static void test_exp(void **state)
 
     for (int i = 0; i < N; i++)
         value[i] = -(float)i * 0.08f;
-    softmax_weigh(value, N, 0, 1, w);
+    scan_choose()->weigh(value, N / SCAN_BLOCK, 0, 1, w, NULL);
     for (int i = 0; i < N; i++)
         assert_near((double)w[i] / exp((double)value[i]), 1, 3e-7);
     assert_true(w[0] == 1.0f);
@@ -750,6 +757,84 @@ static void test_exp(void **state)
         assert_near(softmax_exp(x) / exp(x), 1, 2e-15);
     assert_true(softmax_exp(0) == 1);
     assert_true(softmax_exp(-INFINITY) == 0);
+}
+
+/* ---- the passes ----------------------------------------------------------------------------- */
+
+enum { PASS_BLOCKS = 37, PASS_N = PASS_BLOCKS * SCAN_BLOCK };
+
+/* One vocabulary with ties, and with values at the end that are not there. */
+static void pass_values(float *value)
+{
+    for (int i = 0; i < PASS_N; i++)
+        value[i] = i > PASS_N - 9 ? -INFINITY : i % 3 == 0 ? floorf(rnd_normal(3)) : rnd_normal(3);
+    value[77] = -FLT_MAX;
+    value[1234] = 9;
+}
+
+static void compare_passes(const struct scan *a, const struct scan *b)
+{
+    static float value[PASS_N], x[2][PASS_N], y[2][PASS_N], maxima[2][PASS_BLOCKS];
+    static struct entry out[2][PASS_N + SCAN_LANES];
+    const struct entry edges[] = {{0, 1000}, {-1, 0}, {9, INT32_MAX}, {-FLT_MAX, INT32_MAX}};
+    double moment[2];
+    size_t n[2];
+
+    pass_values(value);
+    for (int i = 0; i < 2; i++) {
+        const struct scan *s = i == 0 ? a : b;
+        assert_true(s->take(value, PASS_BLOCKS, x[i], y[i], maxima[i]));
+        assert_false(s->take(value, 1, x[i], NULL, maxima[i]));
+    }
+    assert_memory_equal(x[0], x[1], sizeof x[0]);
+    assert_memory_equal(y[0], value, sizeof value);
+    assert_memory_equal(y[1], value, sizeof value);
+    assert_memory_equal(maxima[0], maxima[1], sizeof maxima[0]);
+    assert_true(a->weigh(value, PASS_BLOCKS, 9, 0.7f, x[0], &moment[0]) ==
+                b->weigh(value, PASS_BLOCKS, 9, 0.7f, x[1], &moment[1]));
+    assert_true(moment[0] == moment[1]);
+    assert_memory_equal(x[0], x[1], sizeof x[0]);
+    const struct field f = {value, x[0], 9, 0.7f}, each = {.value = value, .top = 9};
+    for (size_t i = 0; i < LEN(edges); i++) {
+        const float lo = edges[i].value, hi = lo + 2 * (float)i;
+        struct tally s = a->within(&f, PASS_BLOCKS, edges[i]);
+        struct tally t = b->within(&f, PASS_BLOCKS, edges[i]);
+        assert_memory_equal(&s, &t, sizeof s);
+        for (int k = 0; k < 3; k++) {
+            const struct field *g = k == 0 ? &each : &f;
+            s = a->split(g, PASS_BLOCKS, lo, hi, k == 2, out[0], &n[0]);
+            t = b->split(g, PASS_BLOCKS, lo, hi, k == 2, out[1], &n[1]);
+            assert_memory_equal(&s, &t, sizeof s);
+            assert_int_equal(n[0], n[1]);
+            assert_memory_equal(out[0], out[1], n[0] * sizeof **out);
+        }
+        assert_int_equal(a->count(value, PASS_BLOCKS, lo), b->count(value, PASS_BLOCKS, lo));
+        for (int k = -2; k < 3; k++)
+            assert_int_equal(a->next_cut(value, x[0], 2, PASS_BLOCKS, (float)k / 50, edges[i]),
+                             b->next_cut(value, x[0], 2, PASS_BLOCKS, (float)k / 50, edges[i]));
+    }
+}
+
+/* Every set that this computer bears gives the bits of the scalar one. */
+static void test_passes(void **state)
+{
+    const char *before = getenv("FADER_KERNELS");
+    (void)state;
+
+    lcg = 11;
+    for (const char *const *name = (const char *const[]){"avx2", "avx512", NULL}; *name; name++) {
+        struct error err;
+        assert_int_equal(setenv("FADER_KERNELS", *name, 1), 0);
+        if (kernels_choose(&err) == NULL)
+            continue;
+        assert_ptr_not_equal(scan_choose(), &scan_scalar);
+        for (int round = 0; round < 20; round++)
+            compare_passes(&scan_scalar, scan_choose());
+    }
+    if (before != NULL)
+        setenv("FADER_KERNELS", before, 1);
+    else
+        unsetenv("FADER_KERNELS");
 }
 
 /* ---- knobs ---------------------------------------------------------------------------------- */
@@ -807,6 +892,7 @@ int main(void)
         cmocka_unit_test(test_distribution),
         cmocka_unit_test(test_philox),
         cmocka_unit_test(test_exp),
+        cmocka_unit_test(test_passes),
         cmocka_unit_test(test_knobs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
