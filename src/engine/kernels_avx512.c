@@ -248,12 +248,25 @@ INLINE void multiply_pair(struct place at, const struct panel *a, size_t n, floa
     }
 }
 
+/* For a single token memory is what counts, and it hands out one run of weights faster than two.
+ * Where unpacking costs little, AVX2's one group at a time is therefore ahead. */
+INLINE bool reads_one_run(enum pack pack)
+{
+    const struct pack_traits *t = &pack_traits[pack];
+
+    return t->scales == SCALES_NONE && t->code_value == NULL && (t->planes & PLANE_BITS) == 0;
+}
+
 /* An odd group at the end is its own partner. */
 INLINE void matmul_codes(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out,
                          enum pack pack)
 {
     size_t bytes = a->cols / pack_traits[pack].columns * pack_traits[pack].bytes;
 
+    if (a->n == 1 && reads_one_run(pack)) {
+        kernels_avx2.matmul[pack](groups, n_groups, a, out);
+        return;
+    }
     for (size_t g = 0; g < n_groups; g += 2) {
         size_t next = g + 1 < n_groups ? g + 1 : g;
         struct place at = {groups + g * bytes, groups + next * bytes};
