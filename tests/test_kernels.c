@@ -368,18 +368,16 @@ static void test_rms_norm(void **ctx)
     }
 }
 
-/* silu, sums, scaling, halves, codes: every length up to N_MAX or so. */
+/* silu, sums, scaling, halves: every length up to N_MAX or so. */
 static void test_elementwise(void **ctx)
 {
     float x[N_MAX], y[N_MAX], a[N_MAX], b[N_MAX];
     uint16_t ha[N_MAX], hb[N_MAX];
-    int8_t codes[N_MAX];
 
     (void)ctx;
     for (size_t n = 1; n < N_MAX; n += 1 + random_below(5)) {
         fill_floats(x, n, n % 3 == 0 ? 200.0f : 8.0f);
         fill_floats(y, n, n % 7 == 0 ? 1e6f : 2.0f);
-        fill_bytes(codes, n);
         for (size_t k = 0; k < n_sets; k++) {
             memcpy(a, x, sizeof a);
             memcpy(b, x, sizeof b);
@@ -394,9 +392,6 @@ static void test_elementwise(void **ctx)
             kernels_scalar.float_to_half(y, ha, n);
             sets[k]->float_to_half(y, hb, n);
             assert_same("float_to_half", sets[k], ha, hb, n * sizeof *ha);
-            kernels_scalar.expand_codes(codes, ha, n % 2 == 0, a, n);
-            sets[k]->expand_codes(codes, hb, n % 2 == 0, b, n);
-            assert_same("expand_codes", sets[k], a, b, n * sizeof *a);
         }
         for (size_t i = 0; i < n; i++) {
             memcpy(a, x, sizeof a);
@@ -406,23 +401,6 @@ static void test_elementwise(void **ctx)
                         1e-6 * fabs((double)x[i] * (double)y[i]) + 1e-25);
         }
     }
-}
-
-/* All 65536 halves; NaNs stay NaNs. */
-static void test_halves(void **ctx)
-{
-    static uint16_t all[65536];
-    static float a[65536], b[65536];
-
-    (void)ctx;
-    for (size_t i = 0; i < 65536; i++)
-        all[i] = (uint16_t)i;
-    kernels_scalar.half_to_float(all, a, 65536);
-    for (size_t k = 0; k < n_sets; k++) {
-        sets[k]->half_to_float(all, b, 65536);
-        assert_same("half_to_float", sets[k], a, b, sizeof a);
-    }
-    assert_true(a[0x3C00] == 1.0f && a[0x7BFF] == 65504.0f && isnan(a[0x7E00]));
 }
 
 static void test_rope(void **ctx)
@@ -468,152 +446,168 @@ static void test_exp(void **ctx)
 
 /* ---- attention ------------------------------------------------------------------------------ */
 
-enum { QUERIES = 7, DIM_MAX = 128, CACHE = 3 };
-
-struct attention {
-    float q[QUERIES * DIM_MAX], m[QUERIES], l[QUERIES], o[QUERIES * DIM_MAX];
-    float k[CACHE][KERNEL_POSITIONS * DIM_MAX], v[CACHE][KERNEL_POSITIONS * DIM_MAX];
-    uint16_t hk[CACHE][KERNEL_POSITIONS * DIM_MAX], hv[CACHE][KERNEL_POSITIONS * DIM_MAX];
-    int8_t ck[CACHE][KERNEL_POSITIONS * DIM_MAX], cv[CACHE][KERNEL_POSITIONS * DIM_MAX];
-    uint16_t sk[CACHE][KERNEL_POSITIONS * DIM_MAX / 32], sv[CACHE][KERNEL_POSITIONS * DIM_MAX / 32];
-    uint8_t visible[CACHE][QUERIES];
+enum {
+    QUERIES = 13,
+    DIM_MAX = 128,
+    BLOCKS = KERNEL_SEGMENT_BLOCKS,
+    PART_MAX = DIM_MAX / 32 * KERNEL_HALVES,
+    ATTENTION_ROUNDS = 200
 };
 
-enum form { FLOATS, HALVES, CODES };
+struct attention {
+    bool codes;
+    size_t dim, n;
+    uint8_t k[BLOCKS][PART_MAX], v[BLOCKS][PART_MAX];
+    uint16_t visible[QUERIES];
+    float q[QUERIES * DIM_MAX];
+    struct {
+        float m[QUERIES], l[QUERIES], o[QUERIES * DIM_MAX];
+    } out;
+};
 
-/* Cache values are halves, so that both kernels see the same. */
-static void random_attention(struct attention *t, size_t dim, size_t n)
+/* Random bytes are all right as codes, but for -128; not as scales and not as halves. */
+static void fill_part(const struct attention *t, uint8_t *part, float scale)
 {
-    size_t size = KERNEL_POSITIONS * dim;
+    size_t group = t->codes ? KERNEL_CODES : KERNEL_HALVES;
+    bool extreme = random_below(4) == 0;
 
-    fill_floats(t->q, n * dim, 2.0f);
-    for (size_t c = 0; c < CACHE; c++) {
-        fill_floats(t->k[c], size, 1.0f);
-        fill_floats(t->v[c], size, 4.0f);
-        kernels_scalar.float_to_half(t->k[c], t->hk[c], size);
-        kernels_scalar.float_to_half(t->v[c], t->hv[c], size);
-        kernels_scalar.half_to_float(t->hk[c], t->k[c], size);
-        kernels_scalar.half_to_float(t->hv[c], t->v[c], size);
-        for (size_t i = 0; i < n; i++)
-            t->visible[c][i] =
-                (uint8_t)(c + 1 < CACHE ? KERNEL_POSITIONS : 1 + random_below(KERNEL_POSITIONS));
+    fill_bytes(part, t->dim / 32 * group);
+    for (size_t i = 0; i < t->dim / 32 * group; i++) {
+        bool in_scales = i % group < KERNEL_LINE;
+        if (!t->codes && i % 2 == 0)
+            block_set_half(part + i, random_float(scale));
+        else if (t->codes && in_scales && i % 2 == 0)
+            block_set_half(part + i, fabsf(random_float(scale / 127)));
+        else if (t->codes && !in_scales && (extreme || part[i] == 128))
+            part[i] = part[i] < 128 ? 127 : 129;
     }
 }
 
-/* Cache values anew, as codes, and what they stand for. */
-static void fill_codes(struct attention *t, size_t dim)
+static void random_attention(struct attention *t)
 {
-    size_t groups = (dim + 31) / 32, n = KERNEL_POSITIONS * groups;
-    float scales[KERNEL_POSITIONS * DIM_MAX / 32];
+    static const size_t dims[] = {32, 64, 96, 128};
 
-    for (size_t c = 0; c < CACHE; c++) {
-        fill_floats(scales, n, 0.03f);
-        kernels_scalar.float_to_half(scales, t->sk[c], n);
-        fill_floats(scales, n, 0.03f);
-        kernels_scalar.float_to_half(scales, t->sv[c], n);
-        for (size_t i = 0; i < KERNEL_POSITIONS * dim; i++) {
-            t->ck[c][i] = (int8_t)((int)random_below(255) - 127);
-            t->cv[c][i] = (int8_t)((int)random_below(255) - 127);
-            size_t d = i / KERNEL_POSITIONS, p = i % KERNEL_POSITIONS;
-            kernels_scalar.expand_codes(&t->ck[c][i], &t->sk[c][d / 32 * KERNEL_POSITIONS + p],
-                                        true, &t->k[c][i], 1);
-            kernels_scalar.expand_codes(&t->cv[c][i], &t->sv[c][i / dim * groups + i % dim / 32],
-                                        true, &t->v[c][i], 1);
-        }
+    memset(t, 0, sizeof *t);
+    t->codes = random_below(2) == 0;
+    t->dim = dims[random_below(4)];
+    t->n = 1 + random_below(QUERIES);
+    fill_floats(t->q, t->n * t->dim, random_below(4) == 0 ? 2.0f : 0.3f);
+    for (size_t b = 0; b < BLOCKS; b++) {
+        fill_part(t, t->k[b], 2.0f);
+        fill_part(t, t->v[b], 4.0f);
     }
+    size_t most = 1 + random_below(KERNEL_SEGMENT);
+    for (size_t i = 0; i < t->n; i++)
+        t->visible[i] = (uint16_t)(random_below(2) == 0 ? most : 1 + random_below(most));
 }
 
-static void run_attention(struct attention *t, const struct kernels *k, size_t dim, size_t n,
-                          enum form form)
+static void run_attention(struct attention *t, const struct kernels *k)
 {
-    memset(t->o, 0, sizeof t->o);
-    for (size_t i = 0; i < n; i++) {
-        t->m[i] = -INFINITY;
-        t->l[i] = 0.0f;
+    struct attend a = {.dim = t->dim,
+                       .n = t->n,
+                       .q = t->q,
+                       .visible = t->visible,
+                       .m = t->out.m,
+                       .l = t->out.l,
+                       .o = t->out.o};
+    size_t seen = 0;
+
+    for (size_t i = 0; i < t->n; i++)
+        seen = t->visible[i] > seen ? t->visible[i] : seen;
+    for (size_t b = 0; b * KERNEL_POSITIONS < seen; b++) { /* no others may be read */
+        a.k[b] = t->k[b];
+        a.v[b] = t->v[b];
+        a.next[b] = t->k[b];
     }
-    for (size_t c = 0; c < CACHE; c++) {
-        struct attend a = {.dim = dim,
-                           .n = n,
-                           .q = t->q,
-                           .visible = t->visible[c],
-                           .m = t->m,
-                           .l = t->l,
-                           .o = t->o};
-        if (form == CODES) {
-            a.k = t->ck[c];
-            a.v = t->cv[c];
-            a.k_scales = t->sk[c];
-            a.v_scales = t->sv[c];
-            k->attend_q8(&a);
-            continue;
-        }
-        a.k = form == HALVES ? (const void *)t->hk[c] : t->k[c];
-        a.v = form == HALVES ? (const void *)t->hv[c] : t->v[c];
-        (form == HALVES ? k->attend_f16 : k->attend_f32)(&a);
-    }
+    memset(&t->out, 0xFF, sizeof t->out);
+    (t->codes ? k->attend_q8 : k->attend_f16)(&a);
 }
 
-static void check_attention(const struct attention *t, size_t dim, size_t i)
+static double read_half_at(const uint8_t *p)
 {
-    double score[CACHE * KERNEL_POSITIONS], top = -1e300, total = 0;
-    size_t n = (CACHE - 1) * KERNEL_POSITIONS + t->visible[CACHE - 1][i];
+    uint16_t half;
 
-    for (size_t p = 0; p < n; p++) {
+    memcpy(&half, p, sizeof half);
+    return (double)quant_f16_to_f32(half);
+}
+
+/* The number of dimension d and position p, by the description in kernels.h. */
+static double cache_value(const struct attention *t, bool is_v, size_t d, size_t p)
+{
+    size_t line = is_v ? p % 32 : d % 32, place = is_v ? d % 32 : p % 32;
+    const uint8_t *group = (is_v ? t->v : t->k)[p / 32];
+
+    if (!t->codes)
+        return read_half_at(group + d / 32 * KERNEL_HALVES + line * 64 + place * 2);
+    group += d / 32 * KERNEL_CODES;
+    return read_half_at(group + p % 32 * 2) *
+           (int8_t)group[64 + line / 2 * 64 + place * 2 + line % 2];
+}
+
+static void check_attention(const struct attention *t, size_t i)
+{
+    double score[KERNEL_SEGMENT], top = -1e300, total = 0;
+
+    for (size_t p = 0; p < t->visible[i]; p++) {
         score[p] = 0;
-        for (size_t d = 0; d < dim; d++)
-            score[p] +=
-                (double)t->q[i * dim + d] * (double)t->k[p / 32][d * KERNEL_POSITIONS + p % 32];
+        for (size_t d = 0; d < t->dim; d++)
+            score[p] += (double)t->q[i * t->dim + d] * cache_value(t, false, d, p);
         top = score[p] > top ? score[p] : top;
     }
-    for (size_t p = 0; p < n; p++)
+    assert_near((double)t->out.m[i], top, t->codes ? 1e-3 : 1e-4);
+    for (size_t p = 0; p < t->visible[i]; p++)
         total += score[p] = exp(score[p] - top);
-    for (size_t d = 0; d < dim; d++) {
+    for (size_t d = 0; d < t->dim; d++) {
         double sum = 0;
-        for (size_t p = 0; p < n; p++)
-            sum += score[p] / total * (double)t->v[p / 32][p % 32 * dim + d];
-        assert_near((double)(t->o[i * dim + d] / t->l[i]), sum, 1e-4);
+        for (size_t p = 0; p < t->visible[i]; p++)
+            sum += score[p] / total * cache_value(t, true, d, p);
+        assert_near((double)(t->out.o[i * t->dim + d] / t->out.l[i]), sum, t->codes ? 2e-3 : 1e-4);
     }
 }
 
 static void test_attention(void **ctx)
 {
-    static const size_t dims[] = {8, 16, 40, 64, 96, 128};
     static struct attention a, b;
 
     (void)ctx;
-    for (size_t round = 0; round < 6 * QUERIES; round++) {
-        size_t dim = dims[round % 6], n = 1 + round / 6;
-        random_attention(&a, dim, n);
-        run_attention(&a, &kernels_scalar, dim, n, FLOATS);
-        b = a;
-        run_attention(&b, &kernels_scalar, dim, n, HALVES);
-        assert_same("attend_f16", &kernels_scalar, &a, &b, sizeof a);
-        for (size_t k = 0; k < 2 * n_sets; k++) {
-            run_attention(&b, sets[k / 2], dim, n, k % 2 == 1 ? HALVES : FLOATS);
-            assert_same("attend", sets[k / 2], &a, &b, sizeof a);
-        }
-        for (size_t i = 0; i < n; i++)
-            check_attention(&a, dim, i);
-        fill_codes(&a, dim);
-        b = a;
-        run_attention(&a, &kernels_scalar, dim, n, FLOATS);
-        run_attention(&b, &kernels_scalar, dim, n, CODES);
-        assert_same("attend_q8", &kernels_scalar, &a, &b, sizeof a);
+    for (size_t round = 0; round < ATTENTION_ROUNDS; round++) {
+        random_attention(&a);
+        run_attention(&a, &kernels_scalar);
+        check_attention(&a, random_below(a.n));
         for (size_t k = 0; k < n_sets; k++) {
-            run_attention(&b, sets[k], dim, n, CODES);
-            assert_same("attend_q8", sets[k], &a, &b, sizeof a);
+            b = a;
+            run_attention(&b, sets[k]);
+            assert_same(a.codes ? "attend_q8" : "attend_f16", sets[k], &a.out, &b.out,
+                        sizeof a.out);
         }
+    }
+}
+
+/* A query and weights of nothing, and scales of nothing: no division by 0. */
+static void test_attention_to_nothing(void **ctx)
+{
+    static struct attention a;
+
+    (void)ctx;
+    for (size_t k = 0; k <= n_sets; k++) {
+        memset(&a, 0, sizeof a);
+        a.codes = true;
+        a.dim = 64;
+        a.n = 1;
+        a.visible[0] = 40;
+        run_attention(&a, k < n_sets ? sets[k] : &kernels_scalar);
+        assert_true(a.out.m[0] == 0.0f && a.out.l[0] == 40.0f);
+        for (size_t d = 0; d < a.dim; d++)
+            assert_true(a.out.o[d] == 0.0f);
     }
 }
 
 /* Two runs of positions joined give what one run over both gives. */
 static void test_merge(void **ctx)
 {
-    static struct attention a;
     float m = 1.5f, l = 2.0f, o[64], m2, l2, o2[64], expected[64];
 
     (void)ctx;
-    random_attention(&a, 64, 1);
     for (size_t i = 0; i < 100; i++) {
         float ma = random_float(60.0f), mb = random_float(60.0f), la = 1.0f + random_float(0.9f);
         double top = fmax((double)ma, (double)mb), ca = exp((double)ma - top),
@@ -660,12 +654,18 @@ static void test_choice(void **ctx)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_matmul_sets),  cmocka_unit_test(test_matmul_alone),
-        cmocka_unit_test(test_matmul_truth), cmocka_unit_test(test_repack),
-        cmocka_unit_test(test_quantize),     cmocka_unit_test(test_rms_norm),
-        cmocka_unit_test(test_elementwise),  cmocka_unit_test(test_halves),
-        cmocka_unit_test(test_rope),         cmocka_unit_test(test_exp),
-        cmocka_unit_test(test_attention),    cmocka_unit_test(test_merge),
+        cmocka_unit_test(test_matmul_sets),
+        cmocka_unit_test(test_matmul_alone),
+        cmocka_unit_test(test_matmul_truth),
+        cmocka_unit_test(test_repack),
+        cmocka_unit_test(test_quantize),
+        cmocka_unit_test(test_rms_norm),
+        cmocka_unit_test(test_elementwise),
+        cmocka_unit_test(test_rope),
+        cmocka_unit_test(test_exp),
+        cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_attention_to_nothing),
+        cmocka_unit_test(test_merge),
         cmocka_unit_test(test_choice),
     };
 

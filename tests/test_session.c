@@ -462,9 +462,47 @@ static void test_q8_cache(void **ctx)
     model_close(m);
 }
 
+/* Both forms of the cache: the same bits by every kernel set, batch and order of growth. */
+static void test_cache_schedules(void **ctx)
+{
+    static const char *const names[] = {"scalar", "avx2", "avx512"};
+    static const int head_dims[] = {16, 40, 128};
+    static const int32_t batches[] = {1, 7, 512};
+
+    (void)ctx;
+    for (size_t i = 0; i < 6; i++) {
+        enum cache_type type = i % 2 == 0 ? CACHE_F16 : CACHE_Q8_0;
+        struct tiny_gguf_options options = tiny(QUANT_Q8_0);
+        float *expected = NULL;
+        options.head_dim = head_dims[i / 2];
+        for (size_t k = 0; k < 3; k++) {
+            struct model *m = open_tiny(&options, 0, false);
+            struct error err;
+            ask_kernels(names[k]);
+            if (model_load(m, &(struct model_load_options){.threads = 2}, &err)) {
+                struct session *s = start(m, batches[k], type), *other = start(m, 0, type);
+                /* Both grow by turns, so that neither has its blocks in a row. */
+                for (size_t n = 0; n < LONG; n += 60) {
+                    eval(s, ids + n, 60);
+                    eval(other, ids + 2 * n % LONG, 40);
+                }
+                if (expected == NULL)
+                    expected = mem_dup(session_logits(s), logits_bytes(m));
+                assert_logits(s, m, expected);
+                session_free(s);
+                session_free(other);
+            }
+            model_close(m);
+            ask_kernels(kernels_asked);
+        }
+        free(expected);
+    }
+}
+
 static void test_kv_used(void **ctx)
 {
     struct tiny_gguf_options options = tiny(QUANT_Q4_0);
+    options.head_dim = 32; /* the cache holds whole groups of 32 */
     struct model *m = open_tiny(&options, 1, false);
     struct session *s = start(m, 0, CACHE_F16);
     uint64_t per_token = model_ledger(m, CTX, CACHE_F16).bytes_per_token;
@@ -534,6 +572,7 @@ static void cancel_in_time(void *ctx, size_t done, size_t total)
 static void test_cancel(void **ctx)
 {
     struct tiny_gguf_options options = tiny(QUANT_Q4_1);
+    options.head_dim = 32; /* the cache holds whole groups of 32 */
     struct model *m = open_tiny(&options, 2, false);
     float *expected = plain_logits(m, LONG);
     struct session *s = start(m, 50, CACHE_F16);
@@ -603,13 +642,14 @@ static void test_cancel_any_time(void **ctx)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),     cmocka_unit_test(test_long_values),
-        cmocka_unit_test(test_odd_models), cmocka_unit_test(test_schedules),
-        cmocka_unit_test(test_types),      cmocka_unit_test(test_unknown_kernels),
-        cmocka_unit_test(test_reuse),      cmocka_unit_test(test_fork),
-        cmocka_unit_test(test_lanes),      cmocka_unit_test(test_q8_cache),
-        cmocka_unit_test(test_kv_used),    cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_cancel),     cmocka_unit_test(test_cancel_any_time),
+        cmocka_unit_test(test_values),          cmocka_unit_test(test_long_values),
+        cmocka_unit_test(test_odd_models),      cmocka_unit_test(test_schedules),
+        cmocka_unit_test(test_types),           cmocka_unit_test(test_unknown_kernels),
+        cmocka_unit_test(test_reuse),           cmocka_unit_test(test_fork),
+        cmocka_unit_test(test_lanes),           cmocka_unit_test(test_q8_cache),
+        cmocka_unit_test(test_cache_schedules), cmocka_unit_test(test_kv_used),
+        cmocka_unit_test(test_refusals),        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_cancel_any_time),
     };
 
     return cmocka_run_group_tests(tests, make_ids, NULL);

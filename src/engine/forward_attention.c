@@ -8,11 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum {
-    POSITIONS = KERNEL_POSITIONS,
-    SEGMENT_BLOCKS = SEGMENT / KERNEL_POSITIONS,
-    STORE_TOKENS = 16
-};
+enum { SEGMENT = KERNEL_SEGMENT, STORE_TOKENS = 16 };
 
 /* Running softmax of some queries. */
 struct sums {
@@ -90,37 +86,27 @@ void store_run(const struct step *s, size_t layer, size_t task)
 
 /* ---- one segment ----------------------------------------------------------------------------- */
 
-/* Sums segment number `segment` for queries first .. n - 1 of the scratch; query i belongs to the
- * token at position + i / group. The sums begin anew. */
+/* Attends to segment number `segment` with queries first .. n - 1 of the scratch; query i belongs to
+ * the token at position + i / group. Those of tokens before the segment are left out. `a` says what
+ * comes next. */
 static void sum_segment(const struct step *s, const struct kv_table *table, size_t layer,
                         size_t head, size_t segment, size_t position, size_t n,
-                        const struct sums *to)
+                        const struct sums *to, struct attend a)
 {
-    size_t dim = s->l->dim, group = s->l->group, last = position + (n - 1) / group;
+    size_t start = segment * SEGMENT, group = s->l->group;
+    size_t first = start > position ? (start - position) * group : 0;
 
-    for (size_t i = 0; i < n; i++) {
-        to->m[i] = -INFINITY;
-        to->l[i] = 0.0f;
+    for (size_t i = first; i < n; i++) {
+        size_t seen = position + i / group - start + 1;
+        s->s->visible[i] = (uint16_t)(seen < SEGMENT ? seen : SEGMENT);
     }
-    memset(to->o, 0, n * dim * sizeof *to->o);
-    for (size_t b = segment * SEGMENT_BLOCKS; b < (segment + 1) * SEGMENT_BLOCKS; b++) {
-        size_t start = b * POSITIONS;
-        if (start > last)
-            break;
-        /* Tokens before the block do not see it. */
-        size_t first = start > position ? (start - position) * group : 0;
-        for (size_t i = first; i < n; i++) {
-            size_t seen = position + i / group - start + 1;
-            s->s->visible[i] = (uint8_t)(seen < POSITIONS ? seen : POSITIONS);
-        }
-        struct attend a = {.n = n - first,
-                           .q = s->s->q + first * dim,
-                           .visible = s->s->visible + first,
-                           .m = to->m + first,
-                           .l = to->l + first,
-                           .o = to->o + first * dim};
-        kv_attend(table, s->k, layer, head, b, &a, s->s->kv);
-    }
+    a.n = n - first;
+    a.q = s->s->q + first * s->l->dim;
+    a.visible = s->s->visible + first;
+    a.m = to->m + first;
+    a.l = to->l + first;
+    a.o = to->o + first * s->l->dim;
+    kv_attend(table, s->k, layer, head, segment, &a);
 }
 
 /* Divides by the sum of weights and puts the heads where they belong in a row. */
@@ -172,19 +158,35 @@ static struct sums part(const struct step *s, size_t first, size_t token, size_t
     return (struct sums){at, at + group, at + 2 * group};
 }
 
+struct lane_task {
+    size_t token, head, segment;
+};
+
+static struct lane_task lane_task(const struct pass *p, size_t first, size_t task)
+{
+    size_t n = p->n - first, most = most_segments(p, first);
+
+    return (struct lane_task){first + task % n, task / n / most, task / n % most};
+}
+
 void lane_run(const struct step *s, size_t layer, size_t first, bool written, size_t task)
 {
-    size_t n = s->p->n - first, most = most_segments(s->p, first);
-    size_t token = first + task % n, segment = task / n % most, head = task / n / most;
-    size_t position = position_of(s->p, token);
+    struct lane_task t = lane_task(s->p, first, task);
+    size_t position = position_of(s->p, t.token);
+    struct attend a = {.n = 0};
 
-    if (segment >= segments(position))
+    if (t.segment >= segments(position))
         return;
-    if (!written && segment + 1 == segments(position))
-        store_token(s, layer, head, token);
-    take_queries(s, s->l->q + (token - first) * s->l->attn_width, head, position, s->s->q);
-    struct sums to = part(s, first, token, head, segment);
-    sum_segment(s, table_of(s->p, token), layer, head, segment, position, s->l->group, &to);
+    if (!written && t.segment + 1 == segments(position))
+        store_token(s, layer, t.head, t.token);
+    take_queries(s, s->l->q + (t.token - first) * s->l->attn_width, t.head, position, s->s->q);
+    struct sums to = part(s, first, t.token, t.head, t.segment);
+    if (task + 1 < lane_tasks(s->p, first)) {
+        struct lane_task next = lane_task(s->p, first, task + 1);
+        kv_expect(table_of(s->p, next.token), layer, next.head, next.segment, &a);
+    }
+    sum_segment(s, table_of(s->p, t.token), layer, t.head, t.segment, position, s->l->group, &to,
+                a);
 }
 
 void lane_join(const struct step *s, size_t first, size_t token, float *row)
@@ -228,10 +230,11 @@ void tile_run(const struct step *s, size_t layer, size_t task)
     for (size_t t = 0; t < n; t++)
         take_queries(s, s->l->q + (first + t) * s->l->attn_width, head, position + t,
                      s->s->q + t * group * dim);
-    sum_segment(s, s->p->kv[0], layer, head, 0, position, n * group, &all);
+    sum_segment(s, s->p->kv[0], layer, head, 0, position, n * group, &all, (struct attend){.n = 0});
     for (size_t segment = 1; segment < segments(position + n - 1); segment++) {
         size_t start = segment * SEGMENT;
-        sum_segment(s, s->p->kv[0], layer, head, segment, position, n * group, &one);
+        sum_segment(s, s->p->kv[0], layer, head, segment, position, n * group, &one,
+                    (struct attend){.n = 0});
         /* Tokens before the segment have nothing to join. */
         for (size_t i = start > position ? (start - position) * group : 0; i < n * group; i++)
             s->k->merge(&all.m[i], &all.l[i], all.o + i * dim, one.m[i], one.l[i], one.o + i * dim,

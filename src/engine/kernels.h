@@ -26,8 +26,14 @@
 #include "engine/pack.h"
 
 enum {
-    KERNEL_PANEL = 32,    /* most tokens in a panel */
-    KERNEL_POSITIONS = 32 /* positions in a block of the KV cache */
+    KERNEL_PANEL = 32,     /* most tokens in a panel */
+    KERNEL_POSITIONS = 32, /* positions in a block of the KV cache */
+    KERNEL_SEGMENT = 256,  /* positions that attention sums at once; segments are joined in order */
+    KERNEL_SEGMENT_BLOCKS = KERNEL_SEGMENT / KERNEL_POSITIONS,
+    KERNEL_LINE = 64, /* bytes of 32 halves, or of 32 pairs of codes */
+    KERNEL_HALVES = KERNEL_POSITIONS * KERNEL_LINE,          /* a group of dimensions: f16 ... */
+    KERNEL_CODES = (1 + KERNEL_POSITIONS / 2) * KERNEL_LINE, /* ... q8_0 */
+    KERNEL_DIM_MAX = 1024                                    /* of a head */
 };
 
 /* One row times one token, block of 32 columns after block, acc = 0 to begin with. `dot` is the sum
@@ -54,20 +60,26 @@ struct panel { /* activations of n tokens, cols columns (a multiple of 32) */
     const float *f32;              /* [cols / 32][n][32]: ... and float weights this */
 };
 
-/* One block of the KV cache, seen by some queries of one KV head. Updates the running softmax of
- * each query: m the largest score, l the sum of exp(score - m), o the sum of exp(score - m) * V. */
+/* One segment of the KV cache, seen by some queries of one KV head: m is the largest score of a
+ * query, l the sum of exp(score - m), o the sum of exp(score - m) * V.
+ *
+ * A block holds KERNEL_POSITIONS positions of K or of V, in groups of 32 dimensions, of lines of 64
+ * bytes:
+ *   f16   K: line d is dimension d of all positions; V: line p is all dimensions of position p
+ *   q8_0  first a line with the scales of all positions, halves, none negative; then codes in pairs:
+ *         line i of K is dimensions 2i and 2i + 1 of all positions (position by position);
+ *         of V, positions 2i and 2i + 1 of all dimensions
+ * For q8_0 a query, and the products of a segment's weights and V's scales, become 16-bit codes, so
+ * that both sums are sums of whole numbers. */
 struct attend {
-    const void *k;            /* [dim][KERNEL_POSITIONS] */
-    const void *v;            /* [KERNEL_POSITIONS][dim] */
-    const uint16_t *k_scales; /* [dim / 32, rounded up][KERNEL_POSITIONS], halves; of codes only */
-    const uint16_t *v_scales; /* [KERNEL_POSITIONS][dim / 32, rounded up] */
-    const void *next; /* what will be wanted after k and v (as long as both): a hint, or NULL */
-    size_t dim;       /* of a head, a multiple of KERNEL_LANES */
-    size_t n;         /* queries */
-    const float *q;   /* [n][dim], scaled */
-    const uint8_t *visible; /* [n]: how many positions each sees, 1 - KERNEL_POSITIONS */
-    float *m, *l;           /* [n]; -INFINITY and 0 to begin with */
-    float *o;               /* [n][dim]; 0 to begin with */
+    const uint8_t *k[KERNEL_SEGMENT_BLOCKS], *v[KERNEL_SEGMENT_BLOCKS];
+    const uint8_t *next[KERNEL_SEGMENT_BLOCKS]; /* what will be wanted next: a hint */
+    size_t dim;                                 /* of a head, a multiple of 32 */
+    size_t n;                                   /* queries */
+    const float *q;                             /* [n][dim], scaled */
+    const uint16_t *visible; /* [n]: how many positions each sees, 1 - KERNEL_SEGMENT */
+    float *m, *l;            /* [n] */
+    float *o;                /* [n][dim] */
 };
 
 struct kernels {
@@ -92,19 +104,14 @@ struct kernels {
      * sin. */
     void (*rope)(float *x, const float *cos, const float *sin, size_t dim, bool halves);
 
-    void (*attend_f16)(const struct attend *a); /* k and v are halves */
-    void (*attend_f32)(const struct attend *a);
-    void (*attend_q8)(const struct attend *a); /* k and v are codes; their values as expand_codes */
+    void (*attend_f16)(const struct attend *a);
+    void (*attend_q8)(const struct attend *a);
 
     /* Joins a later run of positions (m2, l2, o2) to an earlier one. */
     void (*merge)(float *m, float *l, float *o, float m2, float l2, const float *o2, size_t dim);
 
     void (*scale)(float *x, float by, size_t n);
-    void (*half_to_float)(const uint16_t *src, float *dst, size_t n);
     void (*float_to_half)(const float *src, uint16_t *dst, size_t n); /* beyond +-65504: that */
-    /* dst[i] = codes[i] * scales[i], or * scales[0] for all when `shared`; scales are halves. */
-    void (*expand_codes)(const int8_t *codes, const uint16_t *scales, bool shared, float *dst,
-                         size_t n);
 };
 
 extern const struct kernels kernels_scalar;

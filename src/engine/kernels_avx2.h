@@ -14,12 +14,8 @@ void avx2_silu_mul(float *gate, const float *up, size_t n);
 void avx2_add(float *x, const float *y, size_t n);
 void avx2_scale(float *x, float by, size_t n);
 void avx2_rope(float *x, const float *cosine, const float *sine, size_t dim, bool halves);
-void avx2_half_to_float(const uint16_t *src, float *dst, size_t n);
 void avx2_float_to_half(const float *src, uint16_t *dst, size_t n);
-void avx2_expand_codes(const int8_t *codes, const uint16_t *scales, bool shared, float *dst,
-                       size_t n);
 void avx2_attend_f16(const struct attend *a);
-void avx2_attend_f32(const struct attend *a);
 void avx2_attend_q8(const struct attend *a);
 void avx2_merge(float *m, float *l, float *o, float m2, float l2, const float *o2, size_t dim);
 

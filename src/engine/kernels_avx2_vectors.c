@@ -139,16 +139,6 @@ void avx2_rope(float *x, const float *cosine, const float *sine, size_t dim, boo
     }
 }
 
-void avx2_half_to_float(const uint16_t *src, float *dst, size_t n)
-{
-    size_t i = 0;
-
-    for (; i + LANES <= n; i += LANES)
-        _mm256_storeu_ps(dst + i, load_halves(src + i));
-    if (i < n)
-        kernels_scalar.half_to_float(src + i, dst + i, n - i);
-}
-
 void avx2_float_to_half(const float *src, uint16_t *dst, size_t n)
 {
     const __m256 most = _mm256_set1_ps(65504.0f), least = _mm256_set1_ps(-65504.0f);
@@ -162,18 +152,3 @@ void avx2_float_to_half(const float *src, uint16_t *dst, size_t n)
         kernels_scalar.float_to_half(src + i, dst + i, n - i);
 }
 
-void avx2_expand_codes(const int8_t *codes, const uint16_t *scales, bool shared, float *dst,
-                       size_t n)
-{
-    __m256 all = _mm256_set1_ps(_cvtsh_ss(scales[0]));
-    size_t i = 0;
-
-    for (; i + LANES <= n; i += LANES) {
-        __m256i q = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(codes + i)));
-        __m256 by = shared ? all : load_halves(scales + i);
-        _mm256_storeu_ps(dst + i, _mm256_mul_ps(_mm256_cvtepi32_ps(q), by));
-    }
-    if (i < n)
-        kernels_scalar.expand_codes(codes + i, shared ? scales : scales + i, shared, dst + i,
-                                    n - i);
-}

@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "engine/kernels_avx2.h"
+#include "engine/kernels_avx512.h"
 
 #include <immintrin.h>
 #include <string.h>
@@ -320,12 +321,9 @@ const struct kernels kernels_avx512 = {
     .silu_mul = avx2_silu_mul,
     .add = avx2_add,
     .rope = avx2_rope,
-    .attend_f16 = avx2_attend_f16,
-    .attend_f32 = avx2_attend_f32,
-    .attend_q8 = avx2_attend_q8,
+    .attend_f16 = avx512_attend_f16,
+    .attend_q8 = avx512_attend_q8,
     .merge = avx2_merge,
     .scale = avx2_scale,
-    .half_to_float = avx2_half_to_float,
     .float_to_half = avx2_float_to_half,
-    .expand_codes = avx2_expand_codes,
 };

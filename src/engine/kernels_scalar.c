@@ -1,7 +1,7 @@
 /* The portable kernels: what the others are measured against, bit for bit. */
 #include "config.h"
 
-#include "engine/kernels.h"
+#include "engine/kernels_scalar.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "engine/exp.h"
 #include "engine/quant.h"
 
-enum { LANES = KERNEL_LANES, BLOCK = KERNEL_BLOCK, POSITIONS = KERNEL_POSITIONS };
+enum { LANES = KERNEL_LANES, BLOCK = KERNEL_BLOCK };
 
 /* The one order in which lanes are summed. */
 static float lane_sum(const float v[LANES])
@@ -243,12 +243,6 @@ static void rope(float *x, const float *cosine, const float *sine, size_t dim, b
     }
 }
 
-static void half_to_float(const uint16_t *src, float *dst, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        dst[i] = quant_f16_to_f32(src[i]);
-}
-
 static void float_to_half(const float *src, uint16_t *dst, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -257,86 +251,7 @@ static void float_to_half(const float *src, uint16_t *dst, size_t n)
     }
 }
 
-static void expand_codes(const int8_t *codes, const uint16_t *scales, bool shared, float *dst,
-                         size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        dst[i] = (float)codes[i] * quant_f16_to_f32(scales[shared ? 0 : i]);
-}
-
-/* ---- attention ------------------------------------------------------------------------------ */
-
-/* Turns the scores of one query into weights exp(score - m), in place; positions beyond `visible`
- * get exactly 0. Returns what the sums so far are to be multiplied by. */
-static float softmax_step(float score[POSITIONS], size_t visible, float *m, float *l)
-{
-    float largest = *m, lanes[LANES];
-
-    for (size_t i = 0; i < POSITIONS; i++) {
-        score[i] = i < visible ? score[i] : -INFINITY;
-        largest = score[i] > largest ? score[i] : largest;
-    }
-    float correction = exp_approx(*m - largest);
-    for (size_t i = 0; i < POSITIONS; i++)
-        score[i] = exp_approx(score[i] - largest);
-    for (size_t r = 0; r < LANES; r++)
-        lanes[r] = (score[r] + score[8 + r]) + (score[16 + r] + score[24 + r]);
-    *l = fmaf(*l, correction, lane_sum(lanes));
-    *m = largest;
-    return correction;
-}
-
-enum form { HALVES, FLOATS, CODES };
-
-/* Value `i` of a block; a code has scale number `at`. */
-static float read_cache(const void *values, size_t i, enum form form, const uint16_t *scales,
-                        size_t at)
-{
-    if (form == CODES)
-        return (float)((const int8_t *)values)[i] * quant_f16_to_f32(scales[at]);
-    return form == HALVES ? quant_f16_to_f32(((const uint16_t *)values)[i])
-                          : ((const float *)values)[i];
-}
-
-static void attend(const struct attend *a, enum form form)
-{
-    size_t groups = (a->dim + BLOCK - 1) / BLOCK;
-
-    for (size_t i = 0; i < a->n; i++) {
-        const float *q = a->q + i * a->dim;
-        float score[POSITIONS] = {0}, *o = a->o + i * a->dim;
-        for (size_t d = 0; d < a->dim; d++) {
-            for (size_t p = 0; p < POSITIONS; p++)
-                score[p] = fmaf(q[d],
-                                read_cache(a->k, d * POSITIONS + p, form, a->k_scales,
-                                           d / BLOCK * POSITIONS + p),
-                                score[p]);
-        }
-        scale(o, softmax_step(score, a->visible[i], &a->m[i], &a->l[i]), a->dim);
-        for (size_t p = 0; p < POSITIONS; p++) {
-            for (size_t d = 0; d < a->dim; d++)
-                o[d] = fmaf(
-                    score[p],
-                    read_cache(a->v, p * a->dim + d, form, a->v_scales, p * groups + d / BLOCK),
-                    o[d]);
-        }
-    }
-}
-
-static void attend_f16(const struct attend *a)
-{
-    attend(a, HALVES);
-}
-
-static void attend_f32(const struct attend *a)
-{
-    attend(a, FLOATS);
-}
-
-static void attend_q8(const struct attend *a)
-{
-    attend(a, CODES);
-}
+/* ---- attention: the rest is in kernels_scalar_attention.c ------------------------------------ */
 
 static void merge(float *m, float *l, float *o, float m2, float l2, const float *o2, size_t dim)
 {
@@ -371,12 +286,9 @@ const struct kernels kernels_scalar = {
     .silu_mul = silu_mul,
     .add = add,
     .rope = rope,
-    .attend_f16 = attend_f16,
-    .attend_f32 = attend_f32,
-    .attend_q8 = attend_q8,
+    .attend_f16 = scalar_attend_f16,
+    .attend_q8 = scalar_attend_q8,
     .merge = merge,
     .scale = scale,
-    .half_to_float = half_to_float,
     .float_to_half = float_to_half,
-    .expand_codes = expand_codes,
 };

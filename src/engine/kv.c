@@ -11,12 +11,14 @@
 
 enum {
     POSITIONS = KERNEL_POSITIONS,
+    LINE = KERNEL_LINE,
+    GROUP = KERNEL_BLOCK, /* dimensions that lie together, and share a scale in q8_0 */
     SLAB_BYTES = 8 << 20, /* blocks are mapped that many bytes at a time, or one by one */
-    HUGE_PAGE = 2 << 20,
-    SCALE_DIMS = 32,   /* dimensions that share a scale in q8_0 */
-    DIRECT_QUERIES = 8 /* up to so many, values are widened on the fly, else once for all */
+    HUGE_PAGE = 2 << 20
 };
 
+/* Memory for some blocks, [bands][parts][run]: the same part of the blocks of a band lies together,
+ * so that what attention reads of a segment is one stretch, or few. */
 struct kv_slab {
     struct kv_slab *next;
     uint8_t *data;
@@ -25,23 +27,32 @@ struct kv_slab {
 };
 
 struct kv_block {
-    uint8_t *data;
-    int refs; /* 0: free */
+    uint8_t *data; /* of part 0 */
+    int refs;      /* 0: free */
     struct kv_slab *slab;
 };
 
 struct kv_store {
-    size_t n_kv_head, dim, head_dim;
+    size_t n_kv_head, head_dim;
     enum cache_type type;
-    size_t head_bytes, block_bytes, per_slab;
+    size_t groups; /* of 32 dimensions */
+    size_t group_bytes, part_bytes;
+    size_t parts; /* [n_layer][n_kv_head][K, V] */
+    size_t run;   /* blocks of a band */
+    size_t per_slab;
     struct kv_slab *slabs;
 };
 
 /* ---- blocks --------------------------------------------------------------------------------- */
 
-static size_t n_scales(size_t dim)
+static size_t most(size_t a, size_t b)
 {
-    return (dim + SCALE_DIMS - 1) / SCALE_DIMS;
+    return a > b ? a : b;
+}
+
+size_t kv_store_block_bytes(const struct kv_store *s)
+{
+    return s->parts * s->part_bytes;
 }
 
 struct kv_store *kv_store_new(size_t n_layer, size_t n_kv_head, size_t head_dim,
@@ -51,13 +62,15 @@ struct kv_store *kv_store_new(size_t n_layer, size_t n_kv_head, size_t head_dim,
 
     s->n_kv_head = n_kv_head;
     s->head_dim = head_dim;
-    s->dim = kv_dim(head_dim);
     s->type = type;
-    s->head_bytes = type == CACHE_F16
-                        ? 2 * POSITIONS * s->dim * sizeof(uint16_t)
-                        : 2 * POSITIONS * (s->dim + n_scales(s->dim) * sizeof(uint16_t));
-    s->block_bytes = n_layer * n_kv_head * s->head_bytes;
-    s->per_slab = s->block_bytes < SLAB_BYTES ? SLAB_BYTES / s->block_bytes : 1;
+    s->groups = kv_dim(head_dim) / GROUP;
+    s->group_bytes = type == CACHE_F16 ? KERNEL_HALVES : KERNEL_CODES;
+    s->part_bytes = s->groups * s->group_bytes;
+    s->parts = n_layer * n_kv_head * 2;
+    s->run = KERNEL_SEGMENT_BLOCKS;
+    while (s->run > 1 && s->run * kv_store_block_bytes(s) > SLAB_BYTES)
+        s->run /= 2;
+    s->per_slab = most(SLAB_BYTES / (s->run * kv_store_block_bytes(s)), 1) * s->run;
     return s;
 }
 
@@ -65,10 +78,10 @@ struct kv_store *kv_store_new(size_t n_layer, size_t n_kv_head, size_t head_dim,
  * huge page, where that wastes little. */
 static size_t slab_bytes(const struct kv_store *s)
 {
-    size_t bytes = s->per_slab * s->block_bytes;
+    size_t bytes = s->per_slab * kv_store_block_bytes(s);
     size_t whole = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
 
-    return whole - bytes <= bytes / 16 ? whole : bytes;
+    return whole - bytes <= bytes / 8 ? whole : bytes;
 }
 
 static void slab_free(struct kv_store *s, struct kv_slab *slab)
@@ -90,11 +103,6 @@ void kv_store_free(struct kv_store *s)
     free(s);
 }
 
-size_t kv_store_block_bytes(const struct kv_store *s)
-{
-    return s->block_bytes;
-}
-
 static struct kv_slab *slab_new(struct kv_store *s)
 {
     uint8_t *data = mem_map(slab_bytes(s));
@@ -105,7 +113,8 @@ static struct kv_slab *slab_new(struct kv_store *s)
     slab->data = data;
     slab->blocks = mem_array(s->per_slab, sizeof *slab->blocks);
     for (size_t i = 0; i < s->per_slab; i++) {
-        slab->blocks[i].data = data + i * s->block_bytes;
+        slab->blocks[i].data =
+            data + i / s->run * s->run * kv_store_block_bytes(s) + i % s->run * s->part_bytes;
         slab->blocks[i].slab = slab;
     }
     slab->next = s->slabs;
@@ -128,6 +137,14 @@ static struct kv_block *block_take(struct kv_store *s)
     slab->used++;
     slab->blocks[i].refs = 1;
     return &slab->blocks[i];
+}
+
+static void block_copy(const struct kv_store *s, struct kv_block *to, const struct kv_block *from)
+{
+    for (size_t i = 0; i < s->parts; i++) {
+        size_t at = i * s->run * s->part_bytes;
+        memcpy(to->data + at, from->data + at, s->part_bytes);
+    }
 }
 
 static void block_drop(struct kv_store *s, struct kv_block *block)
@@ -187,7 +204,7 @@ bool kv_table_reserve(struct kv_table *t, size_t from, size_t to)
         if (block == NULL)
             return false;
         if (i < t->n) {
-            memcpy(block->data, t->blocks[i]->data, t->store->block_bytes);
+            block_copy(t->store, block, t->blocks[i]);
             block_drop(t->store, t->blocks[i]);
         } else {
             t->n = i + 1;
@@ -199,43 +216,29 @@ bool kv_table_reserve(struct kv_table *t, size_t from, size_t to)
 
 /* ---- contents ------------------------------------------------------------------------------- */
 
-/* Layer and KV head of a block: K, then V, then the scales that q8_0 has. */
-static uint8_t *head_data(const struct kv_table *t, size_t layer, size_t head, size_t block)
+enum side { SIDE_K, SIDE_V };
+
+static uint8_t *head_data(const struct kv_table *t, size_t layer, size_t head, enum side side,
+                          size_t block)
 {
     const struct kv_store *s = t->store;
+    size_t part = (layer * s->n_kv_head + head) * 2 + side;
 
-    return t->blocks[block]->data + (layer * s->n_kv_head + head) * s->head_bytes;
+    return t->blocks[block]->data + part * s->run * s->part_bytes;
 }
 
-struct head_view {
-    uint8_t *k, *v;                /* halves or codes */
-    uint16_t *k_scales, *v_scales; /* q8_0 only */
-};
-
-static struct head_view view_head(const struct kv_store *s, uint8_t *data)
+/* Up to GROUP values, `step` bytes apart. */
+static void write_halves(const struct kernels *kernels, const float *x, size_t n, uint8_t *to,
+                         size_t step)
 {
-    size_t size = POSITIONS * s->dim * (s->type == CACHE_F16 ? sizeof(uint16_t) : 1);
-    uint16_t *scales = (uint16_t *)(void *)(data + 2 * size);
+    uint16_t halves[GROUP];
 
-    return (struct head_view){data, data + size, scales, scales + POSITIONS * n_scales(s->dim)};
+    kernels->float_to_half(x, halves, n);
+    for (size_t i = 0; i < n; i++)
+        memcpy(to + i * step, &halves[i], sizeof *halves);
 }
 
-static void write_halves(const struct kv_store *s, const struct kernels *kernels,
-                         const struct head_view *h, size_t at, const float *k, const float *v)
-{
-    uint16_t *to = (uint16_t *)(void *)h->k + at;
-    uint16_t column[SCALE_DIMS];
-
-    kernels->float_to_half(v, (uint16_t *)(void *)h->v + at * s->dim, s->head_dim);
-    for (size_t d = 0; d < s->head_dim; d += SCALE_DIMS) {
-        size_t n = s->head_dim - d < SCALE_DIMS ? s->head_dim - d : SCALE_DIMS;
-        kernels->float_to_half(k + d, column, n);
-        for (size_t i = 0; i < n; i++, to += POSITIONS)
-            *to = column[i];
-    }
-}
-
-/* Codes of up to SCALE_DIMS values, `step` bytes apart; returns their scale as a half. */
+/* Codes of GROUP values: number i goes to at[i]; returns their scale as a half. */
 static uint16_t write_codes(const float *x, size_t n, int8_t *codes, size_t step)
 {
     float largest = 0.0f;
@@ -254,81 +257,58 @@ static uint16_t write_codes(const float *x, size_t n, int8_t *codes, size_t step
     return half;
 }
 
-static void write_q8(const struct kv_store *s, const struct head_view *h, size_t at, const float *k,
-                     const float *v)
+/* A group's numbers of position `at`, where it lies. */
+static void write_group(const struct kv_store *s, const struct kernels *kernels, const float *x,
+                        size_t n, enum side side, size_t at, uint8_t *to)
 {
-    size_t groups = n_scales(s->dim);
-
-    for (size_t g = 0; g < groups; g++) {
-        size_t d = g * SCALE_DIMS, n = s->dim - d < SCALE_DIMS ? s->dim - d : SCALE_DIMS;
-        h->k_scales[g * POSITIONS + at] =
-            write_codes(k + d, n, (int8_t *)h->k + d * POSITIONS + at, POSITIONS);
-        h->v_scales[at * groups + g] = write_codes(v + d, n, (int8_t *)h->v + at * s->dim + d, 1);
+    if (s->type == CACHE_F16) {
+        write_halves(kernels, x, n, to + at * (side == SIDE_K ? 2 : LINE),
+                     side == SIDE_K ? LINE : 2);
+        return;
+    }
+    int8_t codes[GROUP] = {0};
+    uint16_t scale = write_codes(x, n, codes, 1);
+    memcpy(to + at * sizeof scale, &scale, sizeof scale);
+    to += LINE;
+    for (size_t d = 0; d < GROUP; d++) {
+        size_t line = side == SIDE_K ? d : at, place = side == SIDE_K ? at : d;
+        to[line / 2 * LINE + 2 * place + line % 2] = (uint8_t)codes[d];
     }
 }
 
 void kv_write(const struct kv_table *t, const struct kernels *kernels, size_t layer, size_t head,
               size_t position, const float *k, const float *v)
 {
-    struct head_view h = view_head(t->store, head_data(t, layer, head, position / POSITIONS));
+    const struct kv_store *s = t->store;
+    uint8_t *to_k = head_data(t, layer, head, SIDE_K, position / POSITIONS);
+    uint8_t *to_v = head_data(t, layer, head, SIDE_V, position / POSITIONS);
 
-    if (t->store->type == CACHE_F16)
-        write_halves(t->store, kernels, &h, position % POSITIONS, k, v);
-    else
-        write_q8(t->store, &h, position % POSITIONS, k, v);
-}
-
-size_t kv_scratch_floats(size_t head_dim)
-{
-    return 2 * POSITIONS * kv_dim(head_dim);
-}
-
-static void expand_q8(const struct kv_store *s, const struct kernels *kernels,
-                      const struct head_view *h, float *k, float *v)
-{
-    size_t groups = n_scales(s->dim);
-
-    for (size_t d = 0; d < s->dim; d++)
-        kernels->expand_codes((const int8_t *)h->k + d * POSITIONS,
-                              h->k_scales + d / SCALE_DIMS * POSITIONS, false, k + d * POSITIONS,
-                              POSITIONS);
-    for (size_t i = 0; i < POSITIONS * groups; i++) {
-        size_t at = i / groups, d = i % groups * SCALE_DIMS;
-        size_t n = s->dim - d < SCALE_DIMS ? s->dim - d : SCALE_DIMS;
-        kernels->expand_codes((const int8_t *)h->v + at * s->dim + d, h->v_scales + i, true,
-                              v + at * s->dim + d, n);
+    for (size_t g = 0; g < s->groups; g++) {
+        size_t d = g * GROUP, n = s->head_dim - d < GROUP ? s->head_dim - d : GROUP;
+        write_group(s, kernels, k + d, n, SIDE_K, position % POSITIONS, to_k + g * s->group_bytes);
+        write_group(s, kernels, v + d, n, SIDE_V, position % POSITIONS, to_v + g * s->group_bytes);
     }
 }
 
-/* Fills in where K and V are. */
-static void point_at(struct attend *a, const struct head_view *h, const uint8_t *next)
+void kv_expect(const struct kv_table *t, size_t layer, size_t head, size_t segment,
+               struct attend *a)
 {
-    a->k = h->k;
-    a->v = h->v;
-    a->k_scales = h->k_scales;
-    a->v_scales = h->v_scales;
-    a->next = next;
+    size_t first = segment * KERNEL_SEGMENT_BLOCKS;
+
+    for (size_t b = 0; b < KERNEL_SEGMENT_BLOCKS && first + b < t->n; b++)
+        a->next[b] = head_data(t, layer, head, SIDE_K, first + b);
 }
 
 void kv_attend(const struct kv_table *t, const struct kernels *kernels, size_t layer, size_t head,
-               size_t block, struct attend *a, float *scratch)
+               size_t segment, struct attend *a)
 {
-    const struct kv_store *s = t->store;
-    uint8_t *data = head_data(t, layer, head, block);
-    struct head_view h = view_head(s, data);
-    size_t n = POSITIONS * s->dim;
+    size_t first = segment * KERNEL_SEGMENT_BLOCKS;
 
-    a->dim = s->dim;
-    if (a->n <= DIRECT_QUERIES) {
-        point_at(a, &h, block + 1 < t->n ? head_data(t, layer, head, block + 1) : NULL);
-        (s->type == CACHE_F16 ? kernels->attend_f16 : kernels->attend_q8)(a);
-        return;
+    for (size_t b = 0; b < KERNEL_SEGMENT_BLOCKS && first + b < t->n; b++) {
+        a->k[b] = head_data(t, layer, head, SIDE_K, first + b);
+        a->v[b] = head_data(t, layer, head, SIDE_V, first + b);
+        a->next[b] = a->next[b] != NULL ? a->next[b] : a->k[b];
     }
-    a->k = scratch;
-    a->v = scratch + n;
-    if (s->type == CACHE_F16)
-        kernels->half_to_float((const uint16_t *)(const void *)data, scratch, 2 * n);
-    else
-        expand_q8(s, kernels, &h, scratch, scratch + n);
-    kernels->attend_f32(a);
+    a->dim = t->store->groups * GROUP;
+    (t->store->type == CACHE_F16 ? kernels->attend_f16 : kernels->attend_q8)(a);
 }

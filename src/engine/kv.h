@@ -6,12 +6,11 @@
  * gives it a copy. One thread at a time uses a store and its tables; between two reserves any
  * thread may write different positions and heads, or read those written before a barrier.
  *
- * Inside a block, per layer and KV head, where `dim` is head_dim rounded up to 8 (the rest is 0):
- *   f16   K [dim][32] and V [32][dim], halves
- *   q8_0  K codes [dim][32] and V codes [32][dim], bytes; then their scales, halves:
- *         [dim / 32][32] and [32][dim / 32]
- * K stands transposed, so that a vector is 8 positions of one dimension. What is read beyond the
- * written positions is finite, and gets weight 0.
+ * Inside a block, K and V of a layer and head are groups of 32 dimensions (head_dim rounded up to 32,
+ * the rest is 0), laid out as kernels.h says. K stands transposed, so that a vector is the positions
+ * of one dimension. What is read beyond the written positions is finite, and gets weight 0. Blocks
+ * are placed so that the same group of the blocks of a segment lies in one stretch, as long as the
+ * segment was written at a time when no other table grew.
  *
  * Life cycle: kv_store_new -> kv_table_init -> reserve, write, attend, truncate -> kv_table_done ->
  * kv_store_free. */
@@ -52,16 +51,18 @@ void kv_table_truncate(struct kv_table *t, size_t length);
 void kv_write(const struct kv_table *t, const struct kernels *kernels, size_t layer, size_t head,
               size_t position, const float *k, const float *v);
 
-/* Runs `a` (all but k, v and dim filled in) over block number `block`. `scratch`:
- * kv_scratch_floats. */
+/* Attends to a segment (KERNEL_SEGMENT): fills in where K and V are, and runs the kernel. */
 void kv_attend(const struct kv_table *t, const struct kernels *kernels, size_t layer, size_t head,
-               size_t block, struct attend *a, float *scratch);
-size_t kv_scratch_floats(size_t head_dim);
+               size_t segment, struct attend *a);
+
+/* Says which segment comes after that. */
+void kv_expect(const struct kv_table *t, size_t layer, size_t head, size_t segment,
+               struct attend *a);
 
 /* head_dim as the cache and the attention kernels see it. */
 static inline size_t kv_dim(size_t head_dim)
 {
-    return (head_dim + KERNEL_LANES - 1) / KERNEL_LANES * KERNEL_LANES;
+    return (head_dim + KERNEL_BLOCK - 1) / KERNEL_BLOCK * KERNEL_BLOCK;
 }
 
 #endif

@@ -116,7 +116,7 @@ static void carve_scratch(struct model *m, struct carver *c, struct worker_scrat
     carve_act(c, &s->own, OWN_TOKENS, widest);
     carve_act(c, &s->last, 1, l->width);
     s->groups = l->weights == NULL ? carve(c, TASK_GROUPS, loaded_widest_group(m)) : NULL;
-    s->kv = carve(c, kv_scratch_floats((size_t)m->info.head_dim), sizeof(float));
+    s->kv = carve(c, 2 * l->dim, sizeof(float));
     s->q = carve(c, queries * l->dim, sizeof(float));
     s->o = carve(c, queries * l->dim, sizeof(float));
     s->o_part = carve(c, queries * l->dim, sizeof(float));
@@ -124,7 +124,7 @@ static void carve_scratch(struct model *m, struct carver *c, struct worker_scrat
     s->l = carve(c, queries, sizeof(float));
     s->m_part = carve(c, queries, sizeof(float));
     s->l_part = carve(c, queries, sizeof(float));
-    s->visible = carve(c, queries, 1);
+    s->visible = carve(c, queries, sizeof *s->visible);
 }
 
 static size_t carve_buffers(struct model *m, uint8_t *base, size_t batch)

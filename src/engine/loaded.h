@@ -40,10 +40,10 @@ struct worker_scratch {             /* one per worker */
     struct act own;                 /* OWN_TOKENS of the widest activation */
     struct act last;                /* one token of the stream */
     uint8_t *groups;                /* packed on the fly; NULL when all is repacked */
-    float *kv;                      /* a widened block of the cache */
+    float *kv;                      /* K and V of a token's head */
     float *q, *o, *o_part;          /* [queries][dim] */
     float *m, *l, *m_part, *l_part; /* [queries] */
-    uint8_t *visible;               /* [queries] */
+    uint16_t *visible;              /* [queries] */
 };
 
 struct loaded {
@@ -80,8 +80,7 @@ struct loaded {
 enum {
     TASK_GROUPS = MATRIX_CHUNK, /* of rows in one task: 32 rows, one block of the next matrix */
     OWN_TOKENS = 8,             /* up to so many every worker prepares for itself */
-    TILE_QUERIES = 48,          /* queries that share a widened block of the cache, in prefill */
-    SEGMENT = 256 /* positions summed on their own in attention; then joined in order */
+    TILE_QUERIES = 48           /* queries that attend to a segment one after the other */
 };
 
 /* Repacks the weights, or leaves them where they are (load_weights.c). */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "engine/kernels.h"
 #include "engine/tokenizer.h"
 
 /* Bounds on a shape: far above any model there is, low enough that products of two fit int64 and
@@ -16,7 +17,7 @@ enum {
     LAYERS_MAX = 4096,
     WIDTH_MAX = 1 << 20,
     HEADS_MAX = 1 << 14,
-    HEAD_DIM_MAX = 1 << 12,
+    HEAD_DIM_MAX = KERNEL_DIM_MAX,
     VOCAB_MAX = 1 << 24,
     CTX_MAX = 1 << 30
 };
