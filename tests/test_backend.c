@@ -269,6 +269,44 @@ static void test_moves_of_a_branch(void **state)
     rig_close(&d);
 }
 
+/* Another order of the stages and another exemption, from a token on; what the board says after that
+ * wins. */
+static void test_chains(void **state)
+{
+    static const uint8_t order[] = {STAGE_TOP_K, STAGE_TOP_P, STAGE_MIN_P, STAGE_TEMPERATURE,
+                                    STAGE_PENALTY};
+    const int32_t given[] = {1, 1};
+    struct rig d;
+    (void)state;
+
+    rig_open_script(&d, ENDLESS);
+    struct knobs first = d.control.knobs, second = d.control.knobs;
+    memcpy(first.order, order, sizeof order);
+    second.exempt_mode = EXEMPT_NONE;
+    const struct chain_move chains[] = {{1, first}, {3, second}, {6, first}};
+    struct request r = rig_request(&d, "x");
+    r.answer = mem_dup(given, sizeof given);
+    r.n_answer = 2;
+    r.chains = mem_dup(chains, sizeof chains);
+    r.n_chains = 3;
+    d.tokens = 2;
+    d.control.paused = true;
+    rig_publish(&d);
+    rig_submit(&d, &r);
+    for (int n = 2; n < 9; n++) {
+        const struct knobs *want = n < 3 || (n >= 6 && n < 8) ? &first : &second;
+        if (n == 8) {
+            d.control.knobs.exempt_mode = EXEMPT_NONE;
+            rig_publish(&d);
+        }
+        rig_step(&d);
+        assert_true(knobs_same_chain(&rig_await(&d, EVENT_TOKEN)->u.token.knobs, want));
+    }
+    backend_cancel(d.b);
+    rig_expect_end(&d, END_STOPPED);
+    rig_close(&d);
+}
+
 /* Paused, a knob moves before every draw: each draw uses its own, and the hand wins over movements.
  */
 static void test_knob_before_every_draw(void **state)
@@ -756,6 +794,7 @@ int main(void)
         cmocka_unit_test(test_bad_scripts),
         cmocka_unit_test(test_moves),
         cmocka_unit_test(test_moves_of_a_branch),
+        cmocka_unit_test(test_chains),
         cmocka_unit_test(test_knob_before_every_draw),
         cmocka_unit_test(test_knob_at_full_speed),
         cmocka_unit_test(test_board_without_pause),

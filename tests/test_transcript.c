@@ -71,6 +71,11 @@ static struct conversation *sample(void)
     b->knobs.exempt[0] = 3;
     b->knobs.exempt[1] = 14;
     turn_add_knob(b, 1, KNOB_TOP_K, 50, 0);
+    struct knobs chain = b->knobs;
+    chain.order[0] = STAGE_TOP_K;
+    chain.order[STAGE_TOP_K] = STAGE_PENALTY;
+    chain.exempt_mode = EXEMPT_NONE;
+    turn_add_chain(b, 1, &chain);
     add_token(b, 5, " taps", -1, 2);
     turn_add_text(b, "\xEF\xBF\xBD", 3);
     b->branch_at = 1;
@@ -117,6 +122,11 @@ static void expect_same_turn(const struct turn *a, const struct turn *b)
         assert_int_equal(a->moves[i].n, b->moves[i].n);
         assert_int_equal(a->moves[i].knob, b->moves[i].knob);
         assert_near(a->moves[i].value, b->moves[i].value, 0);
+    }
+    assert_int_equal(a->n_chains, b->n_chains);
+    for (size_t i = 0; i < a->n_chains; i++) {
+        assert_int_equal(a->chains[i].n, b->chains[i].n);
+        assert_true(knobs_same_chain(&a->chains[i].knobs, &b->chains[i].knobs));
     }
     assert_int_equal(a->n_tokens, b->n_tokens);
     for (size_t i = 0; i < a->n_tokens; i++) {
@@ -189,6 +199,7 @@ static char *write_growing(struct conversation *c)
     transcript_turn(t, b); /* with the token that it was given */
     transcript_dropped(t, b);
     transcript_knob(t, b, 0);
+    transcript_chain(t, b, 0);
     transcript_token(t, b, 1);
     transcript_end(t, b);
     transcript_turn(t, v);
@@ -311,6 +322,7 @@ static void test_hostile(void **state)
         {"{H}{A}{\"type\":\"knob\",\"turn\":0,\"n\":0,\"name\":\"volume\",\"value\":1}\n", "knob"},
         {"{H}{A}{\"type\":\"knob\",\"turn\":0,\"n\":0,\"name\":\"temperature\",\"value\":-1}\n",
          "temperature"},
+        {"{H}{A}{\"type\":\"chain\",\"turn\":0,\"n\":0,\"exempt\":\"me\"}\n", "\"exempt\""},
         {"{H}{A}{\"type\":\"end\",\"turn\":0,\"reason\":\"bored\"}\n", "\"reason\""},
         {"{H}{\"type\":\"turn\",\"turn\":0,\"parent\":null,\"role\":\"assistant\",\"seed\":1,"
          "\"knobs\":{\"order\":[\"top_k\",\"top_k\"]}}\n",

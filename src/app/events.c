@@ -175,17 +175,25 @@ static void on_knob(struct app *app, const struct event *e)
  * for, or since the version that it branched from. */
 static void reconcile_knobs(struct app *app, int32_t n, const struct knobs *k)
 {
-    struct turn *t = app->answer;
-    double value[KNOB_COUNT];
+    const struct knobs said = turn_last_knobs(app->answer);
 
-    for (int i = 0; i < KNOB_COUNT; i++)
-        value[i] = t->knobs.value[i];
-    for (size_t i = 0; i < t->n_moves; i++)
-        value[t->moves[i].knob] = t->moves[i].value;
     for (int i = 0; i < KNOB_COUNT; i++) {
-        if (value[i] != k->value[i])
-            add_move(app, n, (enum knob)i, value[i], k->value[i]);
+        if (said.value[i] != k->value[i])
+            add_move(app, n, (enum knob)i, said.value[i], k->value[i]);
     }
+}
+
+/* A preset chosen on the way may have put the stages into another order, or exempt others. */
+static void note_chain(struct app *app, int32_t n, const struct knobs *k)
+{
+    struct turn *t = app->answer;
+    const struct knobs *said = t->n_chains > 0 ? &t->chains[t->n_chains - 1].knobs : &t->knobs;
+
+    if (knobs_same_chain(said, k))
+        return;
+    turn_add_chain(t, n, k);
+    if (app->transcript != NULL)
+        transcript_chain(app->transcript, t, t->n_chains - 1);
 }
 
 static void measure_pace(struct app *app, int64_t now_ns)
@@ -216,6 +224,7 @@ static void on_token(struct app *app, const struct event *e)
         return;
     if (!app->answer_drawn)
         reconcile_knobs(app, e->u.token.n, &e->u.token.knobs);
+    note_chain(app, e->u.token.n, &e->u.token.knobs);
     detokenizer_push(&app->detok, e->text, e->len, &text, NULL);
     struct answer_token token = {
         .id = e->u.token.draw.id,

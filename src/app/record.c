@@ -195,7 +195,7 @@ static void restore_knobs(struct app *app, bool starting)
     restore_preset(app);
     bool has_last = conversation_last_knobs(app->conversation, &last);
     if (has_last)
-        memcpy(app->desk.now.order, last.order, sizeof last.order);
+        knobs_set_chain(&app->desk.now, &last);
     for (int i = 0; i < KNOB_COUNT; i++) {
         struct error ignored; /* a value that this model has no use for stays as it is */
         if (starting && asked.fader[i].origin == ORIGIN_COMMAND_LINE) {

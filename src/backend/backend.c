@@ -10,6 +10,7 @@ void request_done(struct request *r)
     free(r->text);
     free(r->answer);
     free(r->moves);
+    free(r->chains);
     *r = (struct request){0};
 }
 

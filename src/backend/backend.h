@@ -37,6 +37,12 @@ struct move {
     double value;
 };
 
+/* The same for the order of the stages and the exemption: those of `knobs`, for replays. */
+struct chain_move {
+    int32_t n;
+    struct knobs knobs;
+};
+
 enum request_kind { REQUEST_CHAT, REQUEST_RAW };
 enum context_policy { CONTEXT_STOP, CONTEXT_DROP_OLDEST };
 
@@ -53,6 +59,8 @@ struct request {
     enum context_policy on_full;
     struct move *moves; /* sorted by n */
     size_t n_moves;
+    struct chain_move *chains; /* sorted by n */
+    size_t n_chains;
 };
 void request_done(struct request *r); /* frees what it owns */
 

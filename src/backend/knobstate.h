@@ -9,11 +9,14 @@
 
 struct knob_state {
     struct knobs in_force;    /* of the last draw of this answer */
-    double board[KNOB_COUNT]; /* as last seen */
+    struct knobs board;       /* as last seen */
     bool moved[KNOB_COUNT];   /* a movement stands over it ... */
     double value[KNOB_COUNT]; /* ... with this value */
     const struct move *moves; /* of the request; sorted by n, those before `next` are made */
     size_t n_moves, next;
+    const struct chain_move *chain; /* the one that stands over the board's chain, or NULL */
+    const struct chain_move *chains;
+    size_t n_chains, next_chain;
 };
 
 /* A snapshot was read. */

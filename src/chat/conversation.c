@@ -23,6 +23,7 @@ static void turn_free(struct turn *t)
     free(t->system);
     free(t->tokens);
     free(t->moves);
+    free(t->chains);
     free(t);
 }
 
@@ -202,6 +203,23 @@ void turn_add_knob(struct turn *t, int32_t n, enum knob knob, double from, doubl
     t->moves[t->n_moves++] = (struct answer_knob){n, knob, from, value};
 }
 
+void turn_add_chain(struct turn *t, int32_t n, const struct knobs *knobs)
+{
+    mem_grow(&t->chains, &t->cap_chains, t->n_chains + 1, sizeof *t->chains);
+    t->chains[t->n_chains++] = (struct answer_chain){n, *knobs};
+}
+
+struct knobs turn_last_knobs(const struct turn *t)
+{
+    struct knobs k = t->knobs;
+
+    for (size_t i = 0; i < t->n_moves; i++)
+        k.value[t->moves[i].knob] = t->moves[i].value;
+    if (t->n_chains > 0)
+        knobs_set_chain(&k, &t->chains[t->n_chains - 1].knobs);
+    return k;
+}
+
 void turn_add_text(struct turn *t, const char *text, size_t len)
 {
     str_add(&t->text, text, len);
@@ -232,6 +250,8 @@ void turn_take_tokens(struct turn *t, const struct turn *from, size_t n)
         const struct answer_knob *m = &from->moves[i];
         turn_add_knob(t, m->n, m->knob, m->from, m->value);
     }
+    for (size_t i = 0; i < from->n_chains && from->chains[i].n < (int32_t)n; i++)
+        turn_add_chain(t, from->chains[i].n, &from->chains[i].knobs);
     t->knobs = from->knobs;
     t->n_given = n;
 }
@@ -246,9 +266,7 @@ bool conversation_last_knobs(const struct conversation *c, struct knobs *out)
     }
     if (last == NULL)
         return false;
-    *out = last->knobs;
-    for (size_t i = 0; i < last->n_moves; i++)
-        out->value[last->moves[i].knob] = last->moves[i].value;
+    *out = turn_last_knobs(last);
     return true;
 }
 

@@ -32,6 +32,11 @@ struct answer_knob {
     double from, value;
 };
 
+struct answer_chain {
+    int32_t n;          /* in force from this answer token on */
+    struct knobs knobs; /* of these the order and the exemption (knobs_set_chain) */
+};
+
 struct turn {
     int32_t number; /* in the order made, from 0: its name in the transcript file */
     enum role role;
@@ -50,6 +55,8 @@ struct turn {
     size_t n_tokens, cap_tokens;
     struct answer_knob *moves;
     size_t n_moves, cap_moves;
+    struct answer_chain *chains; /* a preset chosen on the way may change more than values */
+    size_t n_chains, cap_chains;
     size_t n_given;     /* tokens taken over from the version that it branched from */
     bool complete;      /* ended by its end token */
     int32_t end_reason; /* enum end_reason of backend.h, or -1 while it grows */
@@ -115,6 +122,11 @@ bool conversation_last_knobs(const struct conversation *c, struct knobs *out);
 /* Grows an answer. `text` is whole characters (may be empty). */
 void turn_add_token(struct turn *t, const struct answer_token *token, const char *text, size_t len);
 void turn_add_knob(struct turn *t, int32_t n, enum knob knob, double from, double value);
+void turn_add_chain(struct turn *t, int32_t n, const struct knobs *knobs);
+
+/* The knobs with which the answer ended, or is now: those of its first draw, with all that was moved
+ * since. */
+struct knobs turn_last_knobs(const struct turn *t);
 
 /* Adds text that belongs to the last token (what an unfinished character left over at the end). */
 void turn_add_text(struct turn *t, const char *text, size_t len);

@@ -125,22 +125,33 @@ void record_preset(struct str *out, const char *name)
     record_add(out, o);
 }
 
-static void add_knobs(cJSON *o, const struct knobs *k)
+static void add_order(cJSON *o, const struct knobs *k)
 {
-    cJSON *knobs = cJSON_AddObjectToObject(o, "knobs");
-    cJSON *order = cJSON_AddArrayToObject(knobs, "order");
+    cJSON *order = cJSON_AddArrayToObject(o, "order");
 
     for (int i = 0; i < STAGE_COUNT; i++)
         cJSON_AddItemToArray(order, cJSON_CreateString(stage_name((enum stage)k->order[i])));
+}
+
+static void add_exempt(cJSON *o, const struct knobs *k)
+{
+    if (k->exempt_mode != EXEMPT_LIST) {
+        cJSON_AddStringToObject(o, "exempt", record_exempt_names[k->exempt_mode]);
+        return;
+    }
+    cJSON *ids = cJSON_AddArrayToObject(o, "exempt");
+    for (int i = 0; i < k->n_exempt; i++)
+        cJSON_AddItemToArray(ids, cJSON_CreateNumber(k->exempt[i]));
+}
+
+static void add_knobs(cJSON *o, const struct knobs *k)
+{
+    cJSON *knobs = cJSON_AddObjectToObject(o, "knobs");
+
+    add_order(knobs, k);
     for (int i = 0; i < KNOB_COUNT; i++)
         add_number(knobs, knob_traits[i].name, k->value[i], 17);
-    if (k->exempt_mode == EXEMPT_LIST) {
-        cJSON *ids = cJSON_AddArrayToObject(knobs, "exempt");
-        for (int i = 0; i < k->n_exempt; i++)
-            cJSON_AddItemToArray(ids, cJSON_CreateNumber(k->exempt[i]));
-    } else {
-        cJSON_AddStringToObject(knobs, "exempt", record_exempt_names[k->exempt_mode]);
-    }
+    add_exempt(knobs, k);
 }
 
 void record_turn(struct str *out, const struct turn *turn)
@@ -196,6 +207,17 @@ void record_knob(struct str *out, const struct turn *turn, size_t i)
     cJSON_AddStringToObject(o, "name", knob_traits[move->knob].name);
     add_number(o, "from", move->from, 17);
     add_number(o, "value", move->value, 17);
+    record_add(out, o);
+}
+
+void record_chain(struct str *out, const struct turn *turn, size_t i)
+{
+    cJSON *o = record_new("chain");
+
+    add_int(o, "turn", turn->number);
+    add_int(o, "n", turn->chains[i].n);
+    add_order(o, &turn->chains[i].knobs);
+    add_exempt(o, &turn->chains[i].knobs);
     record_add(out, o);
 }
 

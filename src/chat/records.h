@@ -29,6 +29,7 @@ void record_preset(struct str *out, const char *name);
 void record_turn(struct str *out, const struct turn *turn);
 void record_token(struct str *out, const struct turn *turn, size_t i);
 void record_knob(struct str *out, const struct turn *turn, size_t i);
+void record_chain(struct str *out, const struct turn *turn, size_t i);
 void record_dropped(struct str *out, const struct turn *turn);
 void record_end(struct str *out, const struct turn *turn);
 void record_choose(struct str *out, const struct turn *turn);

@@ -124,6 +124,16 @@ static bool read_exempt(const cJSON *exempt, struct knobs *k, struct error *err)
     return true;
 }
 
+/* The order and the exemption; what is not said stays. */
+static bool read_rules(const cJSON *o, struct knobs *k, struct error *err)
+{
+    const cJSON *order = cJSON_GetObjectItemCaseSensitive(o, "order");
+    const cJSON *exempt = cJSON_GetObjectItemCaseSensitive(o, "exempt");
+
+    return (order == NULL || read_order(order, k, err)) &&
+           (exempt == NULL || read_exempt(exempt, k, err));
+}
+
 static bool read_knobs(const cJSON *o, struct knobs *k, struct error *err)
 {
     *k = knobs_default();
@@ -132,10 +142,7 @@ static bool read_knobs(const cJSON *o, struct knobs *k, struct error *err)
         if (!knob_check((enum knob)i, k->value[i], 0, err))
             return false;
     }
-    const cJSON *order = cJSON_GetObjectItemCaseSensitive(o, "order");
-    const cJSON *exempt = cJSON_GetObjectItemCaseSensitive(o, "exempt");
-    return (order == NULL || read_order(order, k, err)) &&
-           (exempt == NULL || read_exempt(exempt, k, err));
+    return read_rules(o, k, err);
 }
 
 static bool read_header(struct conversation *c, const cJSON *o, struct error *err)
@@ -258,6 +265,23 @@ static bool read_knob(struct conversation *c, const cJSON *o, struct error *err)
     return true;
 }
 
+static bool read_chain(struct conversation *c, const cJSON *o, struct error *err)
+{
+    struct turn *t;
+    int64_t n = 0;
+
+    if (!get_answer(c, o, &t, err) || !get_int(o, "n", true, 0, INT32_MAX, &n, err))
+        return false;
+    struct knobs k = turn_last_knobs(t);
+    if (!read_rules(o, &k, err))
+        return false;
+    if (t->n_chains > 0 && t->chains[t->n_chains - 1].n > n)
+        return error_set(err, "a chain at token %lld after one at %d", (long long)n,
+                         t->chains[t->n_chains - 1].n);
+    turn_add_chain(t, (int32_t)n, &k);
+    return true;
+}
+
 static bool read_dropped(struct conversation *c, const cJSON *o, struct error *err)
 {
     struct turn *t;
@@ -316,10 +340,10 @@ static const struct {
     const char *type;
     bool (*read)(struct conversation *c, const cJSON *o, struct error *err);
 } readers[] = {
-    {"header", read_header}, {"model", read_model},     {"system", read_system},
-    {"preset", read_preset}, {"turn", read_turn},       {"token", read_token},
-    {"knob", read_knob},     {"dropped", read_dropped}, {"end", read_end},
-    {"choose", read_choose}, {"cut", read_cut},
+    {"header", read_header}, {"model", read_model},   {"system", read_system},
+    {"preset", read_preset}, {"turn", read_turn},     {"token", read_token},
+    {"knob", read_knob},     {"chain", read_chain},   {"dropped", read_dropped},
+    {"end", read_end},       {"choose", read_choose}, {"cut", read_cut},
 };
 
 bool record_is_whole(const char *line, size_t len)

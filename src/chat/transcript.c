@@ -19,6 +19,8 @@
  *       left the context for this answer
  *   {"type":"knob","turn":1,"n":20,"name":"temperature","from":0.8,"value":1.6}
  *       in force from token n on
+ *   {"type":"chain","turn":1,"n":20,"order":["penalty",...],"exempt":"none"}
+ *       a preset with other rules, likewise
  *   {"type":"token","turn":1,"n":0,"id":504,"text":"The","logprob":-0.5,"p":0.6,"rank":0,
  *    "entropy":1.2,"version":3}
  *       "text" holds whole characters
@@ -225,17 +227,26 @@ void transcript_preset(struct transcript *t, const char *name)
         record_preset(begin(t), name);
 }
 
+/* The tokens before number `n`, with what was moved on the way. */
+static void format_tokens(const struct turn *t, size_t n, struct str *out)
+{
+    size_t move = 0, chain = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        for (; move < t->n_moves && t->moves[move].n <= (int32_t)i; move++)
+            record_knob(out, t, move);
+        for (; chain < t->n_chains && t->chains[chain].n <= (int32_t)i; chain++)
+            record_chain(out, t, chain);
+        record_token(out, t, i);
+    }
+}
+
 void transcript_turn(struct transcript *t, const struct turn *turn)
 {
     struct str *out = begin(t);
-    size_t move = 0;
 
     record_turn(out, turn);
-    for (size_t i = 0; i < turn->n_given; i++) {
-        for (; move < turn->n_moves && turn->moves[move].n <= (int32_t)i; move++)
-            record_knob(out, turn, move);
-        record_token(out, turn, i);
-    }
+    format_tokens(turn, turn->n_given, out);
 }
 
 void transcript_token(struct transcript *t, const struct turn *turn, size_t i)
@@ -246,6 +257,11 @@ void transcript_token(struct transcript *t, const struct turn *turn, size_t i)
 void transcript_knob(struct transcript *t, const struct turn *turn, size_t i)
 {
     record_knob(begin(t), turn, i);
+}
+
+void transcript_chain(struct transcript *t, const struct turn *turn, size_t i)
+{
+    record_chain(begin(t), turn, i);
 }
 
 void transcript_dropped(struct transcript *t, const struct turn *turn)
@@ -272,18 +288,13 @@ void transcript_cut(struct transcript *t, const struct turn *turn)
 
 static void format_answer(const struct turn *t, struct str *out)
 {
-    size_t move = 0;
-
     record_turn(out, t);
     if (t->dropped_messages > 0)
         record_dropped(out, t);
-    for (size_t i = 0; i < t->n_tokens; i++) {
-        for (; move < t->n_moves && t->moves[move].n <= (int32_t)i; move++)
-            record_knob(out, t, move);
-        record_token(out, t, i);
-    }
-    for (; move < t->n_moves; move++)
-        record_knob(out, t, move);
+    format_tokens(t, t->n_tokens, out);
+    for (size_t i = 0; i < t->n_moves; i++)
+        if (t->moves[i].n >= (int32_t)t->n_tokens) /* for a draw that was not made */
+            record_knob(out, t, i);
     if (t->end_reason >= 0)
         record_end(out, t);
 }

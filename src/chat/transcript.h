@@ -35,6 +35,7 @@ void transcript_turn(struct transcript *t,
                                                   with the tokens it was given */
 void transcript_token(struct transcript *t, const struct turn *turn, size_t i);
 void transcript_knob(struct transcript *t, const struct turn *turn, size_t i);
+void transcript_chain(struct transcript *t, const struct turn *turn, size_t i);
 void transcript_dropped(struct transcript *t, const struct turn *turn);
 void transcript_end(struct transcript *t, const struct turn *turn);
 void transcript_choose(struct transcript *t,

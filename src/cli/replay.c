@@ -85,6 +85,10 @@ static void fill_request(const struct turn *answer, uint32_t id, struct request 
     for (size_t i = 0; i < r->n_moves; i++)
         r->moves[i] =
             (struct move){answer->moves[i].n, answer->moves[i].knob, answer->moves[i].value};
+    r->n_chains = answer->n_chains;
+    r->chains = mem_array(r->n_chains, sizeof *r->chains);
+    for (size_t i = 0; i < r->n_chains; i++)
+        r->chains[i] = (struct chain_move){answer->chains[i].n, answer->chains[i].knobs};
 }
 
 /* Draws the answer again. *differs_at is the number of the first token that differs, or -1. */

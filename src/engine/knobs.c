@@ -49,6 +49,23 @@ struct knobs knobs_default(void)
     return k;
 }
 
+void knobs_set_chain(struct knobs *k, const struct knobs *from)
+{
+    memcpy(k->order, from->order, sizeof k->order);
+    k->exempt_mode = from->exempt_mode;
+    k->n_exempt = from->n_exempt;
+    memcpy(k->exempt, from->exempt, sizeof k->exempt);
+}
+
+bool knobs_same_chain(const struct knobs *a, const struct knobs *b)
+{
+    if (memcmp(a->order, b->order, sizeof a->order) != 0 || a->exempt_mode != b->exempt_mode)
+        return false;
+    return a->exempt_mode != EXEMPT_LIST ||
+           (a->n_exempt == b->n_exempt &&
+            memcmp(a->exempt, b->exempt, a->n_exempt * sizeof a->exempt[0]) == 0);
+}
+
 /* Upper case and lower case, "-" and "_" are the same. */
 static bool same_name(const char *a, const char *b)
 {

@@ -62,6 +62,10 @@ extern const struct knob_trait knob_traits[KNOB_COUNT];
 /* 0.8 / 50 / 0.9 / min-p off / 1.1 over everything, punctuation exempt, temperature first. */
 struct knobs knobs_default(void);
 
+/* The chain beside its values: the order of the stages, and who escapes the penalty. */
+void knobs_set_chain(struct knobs *k, const struct knobs *from);
+bool knobs_same_chain(const struct knobs *a, const struct knobs *b);
+
 /* The knob whose name, label, option or common alias (temp, rep_pen, repeat_penalty, ...) this is,
  * or -1. */
 int knob_find(const char *name);
