@@ -1,5 +1,5 @@
-/* Weight types for tests, and what their blocks are made of: random bytes are all right as codes and integer scales, but not as
- * the halves beside them. */
+/* Weight types for tests, and what their blocks are made of: random bytes are all right as codes
+ * and integer scales, but not as the halves beside them. */
 #ifndef FADER_TESTS_BLOCKS_H
 #define FADER_TESTS_BLOCKS_H
 

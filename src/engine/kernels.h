@@ -12,8 +12,8 @@
  * Lane = row (of a matrix), = position (of a score), = dimension (of a value), so a result never
  * depends on how many rows, tokens or queries are computed beside it.
  *
- * Weights come repacked (pack.h, repack.h) in groups of 8 interleaved rows; activations in panels of up
- * to KERNEL_PANEL tokens. Nothing here needs a scalar tail: what is narrower than a vector is
+ * Weights come repacked (pack.h, repack.h) in groups of 8 interleaved rows; activations in panels
+ * of up to KERNEL_PANEL tokens. Nothing here needs a scalar tail: what is narrower than a vector is
  * padded with zeros. */
 #ifndef FADER_ENGINE_KERNELS_H
 #define FADER_ENGINE_KERNELS_H

@@ -23,11 +23,11 @@
  *   Q5_K    256: 1440  d, m     8 u8 scales, 8 u8 mins; bits, nibbles            d scale q - m min
  *   Q6_K    256: 1680  d        16 i8 scales [row][half]; pairs, nibbles         d scale (q - 32)
  *   Q3_K     256: 912  d        16 i8 scales [row][half]; bits, pairs            d scale (q - 4)
- *   Q2_K     256: 672  d, m     16 u8 scale + 16 min [row][half]; pairs          d scale q - m min
+ *   Q2_K     256: 672  d, m     16 u8 scale | min << 4 [row][half]; pairs        d scale q - m min
  *   IQ4_XS  256: 1104  d        8 i8 scales; nibbles                             d scale value[q]
  *
- * Half 0 of 32 columns are the first 16 (w_0 .. w_3), half 1 the others. Floats (F16, BF16, F32) are
- * stored column after column, 8 rows each. */
+ * Half 0 of 32 columns are the first 16 (w_0 .. w_3), half 1 the others. Floats (F16, BF16, F32)
+ * are stored column after column, 8 rows each. */
 #ifndef FADER_ENGINE_PACK_H
 #define FADER_ENGINE_PACK_H
 

@@ -1,8 +1,8 @@
 /* What the files of weight types share: their traits, and how blocks of 8 rows are packed (the
  * planes and heads of pack.h).
  *
- * Packing works on 32-bit words: word k of the same block of 8 rows side by side, so that shifts and
- * masks go for all rows, and 4 columns, at once. Hosts are little-endian, as GGUF is. */
+ * Packing works on 32-bit words: word k of the same block of 8 rows side by side, so that shifts
+ * and masks go for all rows, and 4 columns, at once. Hosts are little-endian, as GGUF is. */
 #ifndef FADER_ENGINE_QUANT_IMPL_H
 #define FADER_ENGINE_QUANT_IMPL_H
 
@@ -72,8 +72,8 @@ static inline uint8_t *quant_pack_plane(const quant_words *words, size_t n, uint
     return out + n * sizeof *words;
 }
 
-/* In words that lie d apart: the upper of each two parts of `shift` bits of the first changes places
- * with the lower of the second. */
+/* In words that lie d apart: the upper of each two parts of `shift` bits of the first changes
+ * places with the lower of the second. */
 static inline void quant_swap(quant_words words[8], size_t d, unsigned shift)
 {
     uint32_t lower = 0xFFFFFFFF / ((1u << shift) + 1);

@@ -10,7 +10,7 @@ struct block_iq4_nl { /* d * value[q] */
     uint8_t q[BLOCK / 2];
 };
 
-/* d * (scale - 32) * value[q], a scale for each 32: 4 bits of it in scales_low, 2 in scales_high. */
+/* d * (scale - 32) * value[q], a scale for each 32: 4 bits in scales_low, 2 in scales_high. */
 struct block_iq4_xs {
     uint16_t d;
     uint16_t scales_high;

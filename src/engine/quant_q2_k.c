@@ -1,5 +1,5 @@
-/* Q2_K: blocks of 256 = 8 parts of 32, a scale and a min of 4 bits for each 16, in one byte. Bits 2i
- * and 2i + 1 of a byte of `q` belong to part i of its half of the block. */
+/* Q2_K: blocks of 256 = 8 parts of 32, a scale and a min of 4 bits for each 16, in one byte. Bits
+ * 2i and 2i + 1 of a byte of `q` belong to part i of its half of the block. */
 #include "config.h"
 
 #include "engine/quant_impl.h"

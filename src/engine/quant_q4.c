@@ -1,6 +1,6 @@
-/* Q4_0, Q4_1, Q5_0, Q5_1: blocks of 32, a scale d and perhaps a minimum m in halves. Low nibbles are
- * the first 16 elements, high ones the others, which is how packs have them too; bit i of `high` is
- * the fifth bit of element i. */
+/* Q4_0, Q4_1, Q5_0, Q5_1: blocks of 32, a scale d and perhaps a minimum m in halves. Low nibbles
+ * are the first 16 elements, high ones the others, which is how packs have them too; bit i of
+ * `high` is the fifth bit of element i. */
 #include "config.h"
 
 #include "engine/quant_impl.h"
