@@ -157,13 +157,9 @@ uint64_t room_memory(const char *root)
 
 /* ---- the process's own limits ---------------------------------------------------------------- */
 
-static uint64_t left_under(int resource, uint64_t used)
+static uint64_t left_under(struct rlimit limit, uint64_t used)
 {
-    struct rlimit limit;
-
-    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
-        return ROOM_UNLIMITED;
-    return difference(limit.rlim_cur, used);
+    return limit.rlim_cur == RLIM_INFINITY ? ROOM_UNLIMITED : difference(limit.rlim_cur, used);
 }
 
 uint64_t room_addresses(const char *root)
@@ -171,7 +167,10 @@ uint64_t room_addresses(const char *root)
     struct str text = STR_INIT;
     const char *status = read_text(&text, root, "/proc/self/status");
     uint64_t mapped = number_after(status, "VmSize:", 0), data = number_after(status, "VmData:", 0);
+    struct rlimit of_mapped = {.rlim_cur = RLIM_INFINITY}, of_data = of_mapped;
 
     str_done(&text);
-    return least(left_under(RLIMIT_AS, mapped * 1024), left_under(RLIMIT_DATA, data * 1024));
+    getrlimit(RLIMIT_AS, &of_mapped);
+    getrlimit(RLIMIT_DATA, &of_data);
+    return least(left_under(of_mapped, mapped * 1024), left_under(of_data, data * 1024));
 }
