@@ -7,6 +7,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/fader-cli.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 cd "$work" || exit 1
+unset POSIXLY_CORRECT
 LC_ALL=C.UTF-8
 export LC_ALL
 count=0
