@@ -201,7 +201,7 @@ static void test_progress(void **state)
     struct model *m = open_model();
     struct watch w = {0};
     struct model_load_options load = {
-        .threads = 2, .progress = watch_progress, .progress_ctx = &w, .cancel = &w.cancel};
+        .threads = 1, .progress = watch_progress, .progress_ctx = &w, .cancel = &w.cancel};
     struct error err;
     (void)state;
 
@@ -216,7 +216,7 @@ static void test_cancel(void **state)
     struct model *m = open_model();
     struct watch w = {.cancels = true};
     struct model_load_options load = {
-        .threads = 2, .progress = watch_progress, .progress_ctx = &w, .cancel = &w.cancel};
+        .threads = 1, .progress = watch_progress, .progress_ctx = &w, .cancel = &w.cancel};
     struct error err;
     (void)state;
 

@@ -40,6 +40,8 @@ static void on_ready(struct app *app, const struct event *e)
     else if (app->status.ctx_size > app->status.model->ctx_train && !error_stands)
         app_say(app, SAY_WARNING, "a context of %d: this model was made for %d positions",
                 (int)app->status.ctx_size, (int)app->status.model->ctx_train);
+    else if (app->status.notice != NULL && !error_stands)
+        app_say(app, SAY_WARNING, "%s", app->status.notice);
     app_publish(app);
     app_go_on(app);
 }

@@ -177,6 +177,7 @@ struct backend_status {
     bool failed;                    /* it could not be; an EVENT_ERROR said why */
     const struct model_info *model; /* NULL until it is opened; stays valid until close */
     const struct template_choice *chat_template; /* NULL until it is opened */
+    const char *notice; /* what one should know of how it was loaded, or NULL */
     const char *kernels;
     int threads;
     int32_t ctx_size;

@@ -200,6 +200,7 @@ static void local_status(const struct source *source, struct backend_status *out
 
     out->model = model_get_info(l->model);
     out->chat_template = &l->chat_template;
+    out->notice = model_notice(l->model);
     out->kernels = engine_kernels();
     out->threads = model_threads(l->model);
     out->ctx_size = l->source.ctx_size;

@@ -164,6 +164,7 @@ void bench_say_json(const struct bench_options *o, const struct model *m,
     add_sampling(all, info, r);
     cJSON_AddNumberToObject(all, "rss_mb", r->peak_rss_mb);
     cJSON_AddNumberToObject(all, "weights_mb", r->weights_mb);
+    cJSON_AddBoolToObject(all, "repacked", model_is_repacked(m));
     cJSON_AddNumberToObject(all, "kv_mb", r->kv_mb);
     cJSON_AddNumberToObject(all, "kv_bytes_per_token", (double)r->kv_bytes_per_token);
     json_print_line(all);

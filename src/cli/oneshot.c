@@ -16,12 +16,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "chat/template.h"
 #include "cli/json.h"
 #include "cli/plain_text.h"
+#include "cli/progress.h"
 #include "cli/start.h"
 #include "sync/wake.h"
 
@@ -32,6 +34,8 @@ struct oneshot {
     struct str prompt;
     struct backend *backend;
     struct detokenizer detok;
+    struct progress progress; /* while the model loads */
+    int64_t began;
     struct str text, raw; /* scratch of one token */
     bool events, to_terminal;
     bool submitted, over, warned;
@@ -258,6 +262,8 @@ static void warn_of_model(const struct oneshot *s, const struct backend_status *
     if (model != NULL && status->ctx_size > model->ctx_train)
         fprintf(stderr, "fader: a context of %d: this model was made for %d positions\n",
                 (int)status->ctx_size, (int)model->ctx_train);
+    if (status->notice != NULL)
+        fprintf(stderr, "fader: %s\n", status->notice);
 }
 
 /* The model is open: its own sampling values and its vocabulary are known now. */
@@ -284,10 +290,21 @@ static void submit(struct oneshot *s)
     }
 }
 
+/* A load of a blink is not worth a word. */
+static void say_loading(struct oneshot *s, double share)
+{
+    if (share > 0 && clock_since_s(s->began) > 0.25)
+        progress_say(&s->progress, "loading: %.0f %%", 100 * share);
+}
+
 static void handle(struct oneshot *s, const struct event *e)
 {
     struct error err;
 
+    if (e->type == EVENT_LOADING)
+        say_loading(s, e->u.loading.share);
+    else
+        progress_end(&s->progress);
     switch (e->type) {
     case EVENT_READY:
         if (!s->submitted)
@@ -375,6 +392,7 @@ static void run(struct oneshot *s)
         if (!s->over && !drain(s))
             sleep_until_woken(s);
     }
+    progress_end(&s->progress);
     flush_output(s);
     if (s->write_errno == EPIPE) {
         s->status = EXIT_SUCCESS; /* the reader has what it wanted */
@@ -434,6 +452,8 @@ int oneshot_run(const struct options *o)
 
     if (prepare(&s, o, &err)) {
         catch_signals(s.backend->wake);
+        progress_init(&s.progress);
+        s.began = clock_now_ns();
         run(&s);
         restore_signals();
     } else {
