@@ -13,7 +13,6 @@ import datetime
 import json
 import os
 import pty
-import re
 import select
 import shutil
 import signal
@@ -287,9 +286,10 @@ def compare_sampling(results, program):
     say("sampling, all settings")
     for line in output_of([program]).splitlines():
         words = line.split()
-        if len(words) > 7 and words[0].isdigit():
-            milliseconds = [float(w) for w in words if re.fullmatch(r"\d+\.\d{3}", w)]
-            results.add(FIRST, "samplers", **{words[0]: milliseconds[0]})
+        if words[0] == "vocab":
+            column = line.replace(" ms", "_ms").split().index("token_ms")
+        else:
+            results.add(FIRST, "samplers", **{words[0]: float(words[column])})
     results.save()
 
 
