@@ -151,7 +151,6 @@ void bench_say_json(const struct bench_options *o, const struct model *m,
     cJSON_AddNumberToObject(all, "threads", model_threads(m));
     cJSON_AddStringToObject(all, "cpu", cpu);
     cJSON_AddStringToObject(all, "kernels", engine_kernels());
-    cJSON_AddBoolToObject(all, "repacked", model_is_repacked(m));
     cJSON_AddNumberToObject(all, "load_ms", r->load_ms);
     cJSON_AddNumberToObject(all, "ttft_ms", r->ttft_ms);
     add_first(all, "prefill", r->prefill, r->n_prefill, false);
