@@ -141,7 +141,7 @@ static int unload(void **ctx)
 
 /* A page of text. llama.cpp is 0.06 off in the mean on such a page: 8-bit activations cost that
  * much. */
-static void check_page(enum cache_type type)
+static void check_page(enum cache_type type, double mean)
 {
     if (model == NULL)
         skip();
@@ -151,7 +151,7 @@ static void check_page(enum cache_type type)
     print_message(
         "# page: %.4f off in the mean, %.3f at most; the likeliest agrees %zu of %zu times\n",
         s.off / (double)s.n, s.worst, s.best, s.n);
-    assert_true(s.off / (double)s.n < 0.06);
+    assert_true(s.off / (double)s.n < mean);
     assert_true(s.worst < 1.0);
     assert_true(s.best * 100 >= s.n * 95);
 }
@@ -159,13 +159,14 @@ static void check_page(enum cache_type type)
 static void test_page(void **ctx)
 {
     (void)ctx;
-    check_page(CACHE_F16);
+    check_page(CACHE_F16, 0.06);
 }
 
+/* The cache's own 0.024 (measured with F16 weights) on top of the 8-bit activations' noise. */
 static void test_page_q8_cache(void **ctx)
 {
     (void)ctx;
-    check_page(CACHE_Q8_0);
+    check_page(CACHE_Q8_0, 0.07);
 }
 
 /* A greedy answer, teacher-forced: at each token fader's choice is the exact model's, or within 0.5

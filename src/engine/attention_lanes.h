@@ -66,16 +66,26 @@ INLINE struct tile zero_tile(size_t n, size_t columns)
     return t;
 }
 
-/* Adds the products of x[i * step] and the halves of a row. */
+/* Adds the products of x[i * step] and the halves of a row, by vectors or by queries: the loop
+ * inside is the one whose numbers stay in registers, and these are few. */
 INLINE void add_halves(struct tile *t, size_t n, size_t columns, const float *x, size_t step,
                        const uint8_t *row)
 {
+    vec values[COLUMNS];
+
 #pragma GCC unroll 4
     for (size_t c = 0; c < columns; c++) {
-        vec values = vec_halves(row + 2 * c * VEC);
+        values[c] = vec_halves(row + 2 * c * VEC);
 #pragma GCC unroll 6
-        for (size_t i = 0; i < n; i++)
-            t->v[i][c] = vec_fma(vec_set(x[i * step]), values, t->v[i][c]);
+        for (size_t i = 0; i < n && n < columns; i++)
+            t->v[i][c] = vec_fma(vec_set(x[i * step]), values[c], t->v[i][c]);
+    }
+#pragma GCC unroll 6
+    for (size_t i = 0; i < n && n >= columns; i++) {
+        vec by = vec_set(x[i * step]);
+#pragma GCC unroll 4
+        for (size_t c = 0; c < columns; c++)
+            t->v[i][c] = vec_fma(by, values[c], t->v[i][c]);
     }
 }
 
@@ -307,10 +317,10 @@ INLINE void softmax(struct some *s, size_t n)
     }
 }
 
-/* Queries at .. at + n - 1. Few of them leave registers for more columns. */
+/* Queries at .. at + n - 1. Few of them leave registers for more columns of floats. */
 INLINE void attend_some(const struct attend *a, size_t at, size_t n, bool codes)
 {
-    size_t columns = n <= 3 || VEC == 16 ? BLOCK / VEC : 16 / VEC;
+    size_t columns = !codes && n <= 3 ? BLOCK / VEC : 2;
     struct some s;
 
     s.a = a;
@@ -333,8 +343,10 @@ INLINE void attend_some(const struct attend *a, size_t at, size_t n, bool codes)
 
 INLINE void attend(const struct attend *a, bool codes)
 {
-    for (size_t at = 0; at < a->n; at += MANY) {
-        switch (a->n - at) {
+    size_t most = codes && VEC == 8 ? 3 : MANY; /* sums and their floats share 16 registers there */
+
+    for (size_t at = 0; at < a->n; at += most) {
+        switch (a->n - at < most ? a->n - at : most) {
         case 1:
             attend_some(a, at, 1, codes);
             break;
