@@ -162,11 +162,12 @@ static void test_page(void **ctx)
     check_page(CACHE_F16, 0.06);
 }
 
-/* The cache's own 0.024 (measured with F16 weights) on top of the 8-bit activations' noise. */
+/* An 8-bit cache adds to it: 0.024 by itself, with F16 weights. Over this page and three others
+ * fader is 0.0648 off, llama.cpp with a q8_0 cache 0.0638 (from 0.057 to 0.068). */
 static void test_page_q8_cache(void **ctx)
 {
     (void)ctx;
-    check_page(CACHE_Q8_0, 0.07);
+    check_page(CACHE_Q8_0, 0.066);
 }
 
 /* A greedy answer, teacher-forced: at each token fader's choice is the exact model's, or within 0.5
