@@ -11,11 +11,19 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-#define RAIN "{\"text\":\"Rain falls today.\"}\n"
+#define RAIN  "{\"text\":\"Rain falls today.\"}\n"
 #define AGAIN "{\"answer\":{}}\n" /* what follows is the next answer */
 
 /* Three words at every draw, for ever: the dice decide. */
 #define DICE "{\"draw\":[[\" a\",1],[\" b\",0.9],[\" c\",0.8]]}\n{\"repeat\":0}\n"
+
+/* Five words, and then none until somebody stops it: however late that is. */
+#define FIVE                                                                                       \
+    "{\"draw\":[[\" a\",1],[\" b\",0.9],[\" c\",0.8]]}\n"                                          \
+    "{\"draw\":[[\" a\",1],[\" b\",0.9],[\" c\",0.8]]}\n"                                          \
+    "{\"draw\":[[\" a\",1],[\" b\",0.9],[\" c\",0.8]]}\n"                                          \
+    "{\"draw\":[[\" a\",1],[\" b\",0.9],[\" c\",0.8]]}\n"                                          \
+    "{\"draw\":[[\" a\",1],[\" b\",0.9],[\" c\",0.8]]}\n{\"hang\":true}\n"
 
 /* The same choice six times, then the end. */
 #define SIX                                                                                        \
@@ -232,7 +240,7 @@ static void test_queue(void **state)
 static void test_stop(void **state)
 {
     (void)state;
-    fixture_start(&f, DICE);
+    fixture_start(&f, FIVE);
     app_enter(f.app, "go");
     wanted_tokens = 5;
     fixture_wait(&f, has_tokens);
@@ -344,7 +352,7 @@ static void test_retry(void **state)
 static void test_retry_while_answering(void **state)
 {
     (void)state;
-    fixture_start(&f, DICE);
+    fixture_start(&f, FIVE);
     app_enter(f.app, "go");
     wanted_tokens = 3;
     fixture_wait(&f, has_tokens);
