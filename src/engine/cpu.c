@@ -3,6 +3,7 @@
 
 #include "engine/kernels.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,6 +77,17 @@ static const struct {
     {&kernels_scalar, has_scalar},
 };
 
+/* Asked once: CPUID is slow in a virtual machine, and every frame of the desk names the kernels. */
+static bool is_borne(size_t set)
+{
+    enum { UNKNOWN, YES, NO };
+    static atomic_int known[sizeof sets / sizeof *sets];
+
+    if (atomic_load(&known[set]) == UNKNOWN)
+        atomic_store(&known[set], sets[set].is_borne() ? YES : NO);
+    return atomic_load(&known[set]) == YES;
+}
+
 const struct kernels *kernels_choose(struct error *err)
 {
     const char *wanted = getenv("FADER_KERNELS");
@@ -84,7 +96,7 @@ const struct kernels *kernels_choose(struct error *err)
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
         if (!any && strcmp(wanted, sets[i].kernels->name) != 0)
             continue;
-        if (sets[i].is_borne())
+        if (is_borne(i))
             return sets[i].kernels;
         if (!any) {
             error_set(err, "FADER_KERNELS=%s: this computer does not have these instructions",
