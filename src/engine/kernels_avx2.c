@@ -22,12 +22,6 @@ struct tile {
     __m256i shifts;    /* pairs, of the halves: scale * offset, or the min */
 };
 
-INLINE bool has_halves(enum pack pack)
-{
-    return pack_traits[pack].scales == SCALES_I8_HALVES ||
-           pack_traits[pack].scales == SCALES_U4_MINS_HALVES;
-}
-
 INLINE bool is_signed(enum pack pack)
 {
     return pack_traits[pack].planes == PLANE_BYTES || pack_traits[pack].code_value != NULL;
@@ -150,7 +144,7 @@ INLINE size_t products_of(enum pack pack)
 
     if (is_signed(pack))
         return 1;
-    if (has_halves(pack))
+    if (pack_has_halves(pack))
         return (planes & PLANE_NIBBLES) != 0 ? 2 : 4;
     return (planes & PLANE_BITS) != 0 ? 4 : 8;
 }
@@ -167,7 +161,7 @@ INLINE __m256i dot(const struct tile *t, const int8_t *q, enum pack pack)
 #pragma GCC unroll 8
         for (size_t i = j + 1; i < j + run; i++)
             part = _mm256_add_epi16(part, multiply(t->w[i], q + 4 * i, is_signed(pack)));
-        __m256i scale = has_halves(pack) ? t->scales[j / 4] : _mm256_set1_epi16(1);
+        __m256i scale = pack_has_halves(pack) ? t->scales[j / 4] : _mm256_set1_epi16(1);
         size_t s = j / run % 2;
         sum[s] = _mm256_add_epi32(sum[s], _mm256_madd_epi16(part, scale));
     }
@@ -182,7 +176,7 @@ INLINE __m256 accumulate(__m256 acc, const struct tile *t, const int8_t *q,
     __m256i sum = dot(t, q, pack);
     __m256 d = _mm256_mul_ps(t->d, _mm256_set1_ps(s->d));
 
-    if (!has_halves(pack)) {
+    if (!pack_has_halves(pack)) {
         acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), d, acc);
         bool shifted = traits->has_min || traits->offset != 0;
         return shifted ? _mm256_fmadd_ps(t->m, _mm256_set1_ps(s->sum), acc) : acc;
@@ -250,43 +244,14 @@ INLINE void matmul_codes(const uint8_t *groups, size_t n_groups, const struct pa
     }
 }
 
-#define MATMUL_CODES(name, pack)                                                                   \
-    static void matmul_##name(const uint8_t *groups, size_t n_groups, const struct panel *a,       \
-                              float *out)                                                          \
-    {                                                                                              \
-        matmul_codes(groups, n_groups, a, out, pack);                                              \
-    }
-
-MATMUL_CODES(q4_0, PACK_Q4_0)
-MATMUL_CODES(q4_1, PACK_Q4_1)
-MATMUL_CODES(q5_0, PACK_Q5_0)
-MATMUL_CODES(q5_1, PACK_Q5_1)
-MATMUL_CODES(q8_0, PACK_Q8_0)
-MATMUL_CODES(iq4_nl, PACK_IQ4_NL)
-MATMUL_CODES(q4_k, PACK_Q4_K)
-MATMUL_CODES(q5_k, PACK_Q5_K)
-MATMUL_CODES(q6_k, PACK_Q6_K)
-MATMUL_CODES(q3_k, PACK_Q3_K)
-MATMUL_CODES(q2_k, PACK_Q2_K)
-MATMUL_CODES(iq4_xs, PACK_IQ4_XS)
+#include "engine/kernels_codes.h"
 
 const struct kernels kernels_avx2 = {
     .name = "avx2",
-    .matmul = {[PACK_Q4_0] = matmul_q4_0,
-               [PACK_Q4_1] = matmul_q4_1,
-               [PACK_Q5_0] = matmul_q5_0,
-               [PACK_Q5_1] = matmul_q5_1,
-               [PACK_Q8_0] = matmul_q8_0,
-               [PACK_IQ4_NL] = matmul_iq4_nl,
-               [PACK_Q4_K] = matmul_q4_k,
-               [PACK_Q5_K] = matmul_q5_k,
-               [PACK_Q6_K] = matmul_q6_k,
-               [PACK_Q3_K] = matmul_q3_k,
-               [PACK_Q2_K] = matmul_q2_k,
-               [PACK_IQ4_XS] = matmul_iq4_xs,
-               [PACK_F16] = avx2_matmul_f16,
+    .matmul = {[PACK_F16] = avx2_matmul_f16,
                [PACK_BF16] = avx2_matmul_bf16,
-               [PACK_F32] = avx2_matmul_f32},
+               [PACK_F32] = avx2_matmul_f32,
+               FOR_PACKS_OF_CODES(MATMUL_ENTRY)},
     .rms_norm = avx2_rms_norm,
     .quantize = avx2_quantize,
     .silu_mul = avx2_silu_mul,

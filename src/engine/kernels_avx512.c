@@ -33,12 +33,6 @@ INLINE struct place after(struct place at, size_t bytes)
     return (struct place){at.p + bytes, at.p2 + bytes};
 }
 
-INLINE bool has_halves(enum pack pack)
-{
-    return pack_traits[pack].scales == SCALES_I8_HALVES ||
-           pack_traits[pack].scales == SCALES_U4_MINS_HALVES;
-}
-
 /* What is added to codes to make them unsigned. */
 INLINE int shift_of(enum pack pack)
 {
@@ -175,7 +169,7 @@ INLINE __m512 accumulate(__m512 acc, const struct tile *t, const int8_t *q,
     const struct pack_traits *traits = &pack_traits[pack];
     __m512 d = _mm512_mul_ps(t->d, _mm512_set1_ps(s->d));
 
-    if (!has_halves(pack)) {
+    if (!pack_has_halves(pack)) {
         __m512i first = shift_of(pack) != 0 ? _mm512_set1_epi32(-shift_of(pack) * s->isum)
                                             : _mm512_setzero_si512();
         __m512i sum =
@@ -279,43 +273,14 @@ INLINE void matmul_codes(const uint8_t *groups, size_t n_groups, const struct pa
     }
 }
 
-#define MATMUL_CODES(name, pack)                                                                   \
-    static void matmul_##name(const uint8_t *groups, size_t n_groups, const struct panel *a,       \
-                              float *out)                                                          \
-    {                                                                                              \
-        matmul_codes(groups, n_groups, a, out, pack);                                              \
-    }
-
-MATMUL_CODES(q4_0, PACK_Q4_0)
-MATMUL_CODES(q4_1, PACK_Q4_1)
-MATMUL_CODES(q5_0, PACK_Q5_0)
-MATMUL_CODES(q5_1, PACK_Q5_1)
-MATMUL_CODES(q8_0, PACK_Q8_0)
-MATMUL_CODES(iq4_nl, PACK_IQ4_NL)
-MATMUL_CODES(q4_k, PACK_Q4_K)
-MATMUL_CODES(q5_k, PACK_Q5_K)
-MATMUL_CODES(q6_k, PACK_Q6_K)
-MATMUL_CODES(q3_k, PACK_Q3_K)
-MATMUL_CODES(q2_k, PACK_Q2_K)
-MATMUL_CODES(iq4_xs, PACK_IQ4_XS)
+#include "engine/kernels_codes.h"
 
 const struct kernels kernels_avx512 = {
     .name = "avx512",
-    .matmul = {[PACK_Q4_0] = matmul_q4_0,
-               [PACK_Q4_1] = matmul_q4_1,
-               [PACK_Q5_0] = matmul_q5_0,
-               [PACK_Q5_1] = matmul_q5_1,
-               [PACK_Q8_0] = matmul_q8_0,
-               [PACK_IQ4_NL] = matmul_iq4_nl,
-               [PACK_Q4_K] = matmul_q4_k,
-               [PACK_Q5_K] = matmul_q5_k,
-               [PACK_Q6_K] = matmul_q6_k,
-               [PACK_Q3_K] = matmul_q3_k,
-               [PACK_Q2_K] = matmul_q2_k,
-               [PACK_IQ4_XS] = matmul_iq4_xs,
-               [PACK_F16] = avx2_matmul_f16,
+    .matmul = {[PACK_F16] = avx2_matmul_f16,
                [PACK_BF16] = avx2_matmul_bf16,
-               [PACK_F32] = avx2_matmul_f32},
+               [PACK_F32] = avx2_matmul_f32,
+               FOR_PACKS_OF_CODES(MATMUL_ENTRY)},
     .rms_norm = avx2_rms_norm,
     .quantize = avx2_quantize,
     .silu_mul = avx2_silu_mul,

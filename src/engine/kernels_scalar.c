@@ -79,7 +79,7 @@ static void matmul_codes(const uint8_t *groups, size_t n_groups, const struct pa
                          enum pack pack)
 {
     const struct pack_traits *p = &pack_traits[pack];
-    bool halves = p->scales == SCALES_I8_HALVES || p->scales == SCALES_U4_MINS_HALVES;
+    bool halves = pack_has_halves(pack);
     struct pack_tile w;
 
     memset(out, 0, n_groups * a->n * LANES * sizeof *out);
@@ -94,25 +94,7 @@ static void matmul_codes(const uint8_t *groups, size_t n_groups, const struct pa
     }
 }
 
-#define MATMUL_CODES(name, pack)                                                                   \
-    static void matmul_##name(const uint8_t *groups, size_t n_groups, const struct panel *a,       \
-                              float *out)                                                          \
-    {                                                                                              \
-        matmul_codes(groups, n_groups, a, out, pack);                                              \
-    }
-
-MATMUL_CODES(q4_0, PACK_Q4_0)
-MATMUL_CODES(q4_1, PACK_Q4_1)
-MATMUL_CODES(q5_0, PACK_Q5_0)
-MATMUL_CODES(q5_1, PACK_Q5_1)
-MATMUL_CODES(q8_0, PACK_Q8_0)
-MATMUL_CODES(iq4_nl, PACK_IQ4_NL)
-MATMUL_CODES(q4_k, PACK_Q4_K)
-MATMUL_CODES(q5_k, PACK_Q5_K)
-MATMUL_CODES(q6_k, PACK_Q6_K)
-MATMUL_CODES(q3_k, PACK_Q3_K)
-MATMUL_CODES(q2_k, PACK_Q2_K)
-MATMUL_CODES(iq4_xs, PACK_IQ4_XS)
+#include "engine/kernels_codes.h"
 
 /* ---- matrices of floats --------------------------------------------------------------------- */
 
@@ -266,21 +248,10 @@ static void merge(float *m, float *l, float *o, float m2, float l2, const float 
 
 const struct kernels kernels_scalar = {
     .name = "scalar",
-    .matmul = {[PACK_Q4_0] = matmul_q4_0,
-               [PACK_Q4_1] = matmul_q4_1,
-               [PACK_Q5_0] = matmul_q5_0,
-               [PACK_Q5_1] = matmul_q5_1,
-               [PACK_Q8_0] = matmul_q8_0,
-               [PACK_IQ4_NL] = matmul_iq4_nl,
-               [PACK_Q4_K] = matmul_q4_k,
-               [PACK_Q5_K] = matmul_q5_k,
-               [PACK_Q6_K] = matmul_q6_k,
-               [PACK_Q3_K] = matmul_q3_k,
-               [PACK_Q2_K] = matmul_q2_k,
-               [PACK_IQ4_XS] = matmul_iq4_xs,
-               [PACK_F16] = matmul_f16,
+    .matmul = {[PACK_F16] = matmul_f16,
                [PACK_BF16] = matmul_bf16,
-               [PACK_F32] = matmul_f32},
+               [PACK_F32] = matmul_f32,
+               FOR_PACKS_OF_CODES(MATMUL_ENTRY)},
     .rms_norm = rms_norm,
     .quantize = quantize,
     .silu_mul = silu_mul,

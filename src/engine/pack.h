@@ -101,6 +101,13 @@ static const struct pack_traits pack_traits[PACK_COUNT] = {
     [PACK_F32] = {1, 32, false, SCALES_NONE, 0, 0, NULL},
 };
 
+/* Whether each half of 32 columns has scales of its own. */
+static inline bool pack_has_halves(enum pack pack)
+{
+    return pack_traits[pack].scales == SCALES_I8_HALVES ||
+           pack_traits[pack].scales == SCALES_U4_MINS_HALVES;
+}
+
 /* 32 columns of a group in numbers. A weight is d * scale * (q - offset) + m * min, where q is the
  * code or what it stands for. */
 struct pack_tile {
