@@ -15,16 +15,10 @@ enum {
     WORTH = 6 /* fewer cost little with the rest of the prompt, and as much as one for themselves */
 };
 
-/* How many tokens the session begins with that these begin with, too. */
-static size_t shared_prefix(const struct session *s, const struct token_list *tokens)
+/* With how many of these tokens the session begins; `s` may be NULL. */
+static int32_t shared(const struct session *s, const struct token_list *tokens)
 {
-    const int32_t *have = session_tokens(s);
-    const size_t n = (size_t)session_length(s);
-    size_t same = 0;
-
-    while (same < n && same < tokens->n && have[same] == tokens->ids[same])
-        same++;
-    return same;
+    return s != NULL ? session_common(s, tokens->ids, tokens->n) : 0;
 }
 
 void local_expect(struct source *source, const struct draft *d)
@@ -44,13 +38,13 @@ void local_expect(struct source *source, const struct draft *d)
  * is left that would be worth it, or there is no memory. */
 static bool prepare_fork(struct local *l)
 {
-    const size_t in_hand = shared_prefix(l->session, &l->expected);
-    const size_t ahead = l->ahead != NULL ? shared_prefix(l->ahead, &l->expected) : 0;
-    const size_t most = in_hand > ahead ? in_hand : ahead;
+    const int32_t in_hand = shared(l->session, &l->expected);
+    const int32_t ahead = shared(l->ahead, &l->expected);
+    const int32_t most = in_hand > ahead ? in_hand : ahead;
     struct error ignored;
 
-    atomic_store(&l->n_ahead, (int)most);
-    if (l->expected.n - most < WORTH)
+    atomic_store(&l->n_ahead, most);
+    if (l->expected.n - (size_t)most < WORTH)
         return false;
     if (l->ahead == NULL || in_hand > ahead) {
         session_free(l->ahead);
@@ -58,7 +52,7 @@ static bool prepare_fork(struct local *l)
     }
     if (l->ahead == NULL)
         return false;
-    session_truncate(l->ahead, (int32_t)most);
+    session_truncate(l->ahead, most);
     return true;
 }
 
@@ -81,8 +75,7 @@ bool local_run_ahead(struct source *source, struct generator *g)
 
 int32_t local_take_ahead(struct local *l, const struct token_list *tokens)
 {
-    const size_t in_hand = shared_prefix(l->session, tokens);
-    const size_t ahead = l->ahead != NULL ? shared_prefix(l->ahead, tokens) : 0;
+    const int32_t in_hand = shared(l->session, tokens), ahead = shared(l->ahead, tokens);
 
     l->expected.n = 0;
     atomic_store(&l->n_ahead, 0);
@@ -91,5 +84,5 @@ int32_t local_take_ahead(struct local *l, const struct token_list *tokens)
     session_free(l->session);
     l->session = l->ahead;
     l->ahead = NULL;
-    return (int32_t)(ahead - in_hand);
+    return ahead - in_hand;
 }

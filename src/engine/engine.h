@@ -171,8 +171,10 @@ int32_t session_length(const struct session *s);          /* tokens in the cache
 const int32_t *session_tokens(const struct session *s);   /* [length] */
 void session_truncate(struct session *s, int32_t length); /* forgets the rest; logits become void */
 
-/* Truncates to the longest prefix shared with `ids`, leaving at least one of them to run; returns
- * it. */
+/* The length of the longest prefix shared with `ids`. */
+int32_t session_common(const struct session *s, const int32_t *ids, size_t n);
+
+/* Truncates to that prefix, leaving at least one of the ids to run; returns its length. */
 int32_t session_reuse(struct session *s, const int32_t *ids, size_t n);
 
 struct eval_hooks {

@@ -138,14 +138,21 @@ void session_truncate(struct session *s, int32_t length)
     kv_table_truncate(&s->kv, keep);
 }
 
-int32_t session_reuse(struct session *s, const int32_t *ids, size_t n)
+int32_t session_common(const struct session *s, const int32_t *ids, size_t n)
 {
     size_t same = 0;
 
-    while (same < s->n && same + 1 < n && s->tokens[same] == ids[same])
+    while (same < s->n && same < n && s->tokens[same] == ids[same])
         same++;
-    session_truncate(s, (int32_t)same);
     return (int32_t)same;
+}
+
+int32_t session_reuse(struct session *s, const int32_t *ids, size_t n)
+{
+    int32_t same = session_common(s, ids, n > 0 ? n - 1 : 0);
+
+    session_truncate(s, same);
+    return same;
 }
 
 /* ---- evaluation ------------------------------------------------------------------------------ */
