@@ -82,12 +82,13 @@ struct attend {
     float *o;                /* [n][dim] */
 };
 
+/* out [n_groups][panel->n][8] = weights [n_groups * 8 rows] times the panel. */
+typedef void matmul_kernel(const uint8_t *groups, size_t n_groups, const struct panel *panel,
+                           float *out);
+
 struct kernels {
     const char *name;
-
-    /* out [n_groups][panel->n][8] = weights [n_groups * 8 rows] times the panel. */
-    void (*matmul[PACK_COUNT])(const uint8_t *groups, size_t n_groups, const struct panel *panel,
-                               float *out);
+    matmul_kernel *matmul[PACK_COUNT];
 
     /* out = x / sqrt(mean(x^2) + eps) * weight over n values; all three padded with zeros to 32. */
     void (*rms_norm)(const float *x, const float *weight, size_t n, float eps, float *out);

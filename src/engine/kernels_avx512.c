@@ -1,6 +1,6 @@
 /* Kernels for AVX-512 with VNNI: matrices of codes; all else is AVX2's. vpdpbusd adds four products
  * of an unsigned and a signed byte straight to 32 bits, so nothing has to be kept from overflowing.
- * Two groups of rows share a 512-bit register. The skeleton is that of kernels_avx2.c. */
+ * Two groups of rows share a 512-bit register. The skeleton is that of avx2_codes.h. */
 #include "config.h"
 
 #include "engine/kernels_avx2.h"
@@ -208,8 +208,7 @@ INLINE void prefetch(struct place at, size_t bytes)
 }
 
 /* Two groups times n tokens; where they go is `out` and `out2`. A tile is unpacked once and stays in
- * registers for all tokens; their sums wait in L1, the sum of a single one (n is then a constant) in
- * a register. */
+ * registers for all tokens; their sums wait in L1, or, where n is a constant, in registers too. */
 INLINE void multiply_pair(struct place at, const struct panel *a, size_t n, float *out, float *out2,
                           enum pack pack)
 {
@@ -243,33 +242,39 @@ INLINE void multiply_pair(struct place at, const struct panel *a, size_t n, floa
     }
 }
 
-/* For a single token memory is what counts, and it hands out one run of weights faster than two.
- * Where unpacking costs little, AVX2's one group at a time is therefore ahead. */
-INLINE bool reads_one_run(enum pack pack)
-{
-    const struct pack_traits *t = &pack_traits[pack];
-
-    return t->scales == SCALES_NONE && t->code_value == NULL && (t->planes & PLANE_BITS) == 0;
-}
-
 /* An odd group at the end is its own partner. */
-INLINE void matmul_codes(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out,
-                         enum pack pack)
+INLINE void multiply_pairs(const uint8_t *groups, size_t n_groups, const struct panel *a, size_t n,
+                           float *out, enum pack pack)
 {
     size_t bytes = a->cols / pack_traits[pack].columns * pack_traits[pack].bytes;
 
-    if (a->n == 1 && reads_one_run(pack)) {
-        kernels_avx2.matmul[pack](groups, n_groups, a, out);
-        return;
-    }
     for (size_t g = 0; g < n_groups; g += 2) {
         size_t next = g + 1 < n_groups ? g + 1 : g;
         struct place at = {groups + g * bytes, groups + next * bytes};
-        float *to = out + g * a->n * LANES, *to2 = out + next * a->n * LANES;
-        if (a->n == 1)
-            multiply_pair(at, a, 1, to, to2, pack);
-        else
-            multiply_pair(at, a, a->n, to, to2, pack);
+        multiply_pair(at, a, n, out + g * n * LANES, out + next * n * LANES, pack);
+    }
+}
+
+/* For a single token memory is what counts, and it hands out one run of weights faster than two:
+ * kernels_avx512_one.c. */
+INLINE void matmul_codes(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out,
+                         enum pack pack)
+{
+    switch (a->n) {
+    case 1:
+        avx512_matmul_one[pack](groups, n_groups, a, out);
+        break;
+    case 2:
+        multiply_pairs(groups, n_groups, a, 2, out, pack);
+        break;
+    case 3:
+        multiply_pairs(groups, n_groups, a, 3, out, pack);
+        break;
+    case 4:
+        multiply_pairs(groups, n_groups, a, 4, out, pack);
+        break;
+    default:
+        multiply_pairs(groups, n_groups, a, a->n, out, pack);
     }
 }
 

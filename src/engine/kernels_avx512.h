@@ -4,6 +4,9 @@
 
 #include "engine/kernels.h"
 
+/* For panels of one token; packs of codes only. */
+extern matmul_kernel *const avx512_matmul_one[PACK_COUNT];
+
 void avx512_attend_f16(const struct attend *a);
 void avx512_attend_q8(const struct attend *a);
 
