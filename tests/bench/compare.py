@@ -25,7 +25,12 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "fader")
 DEFAULT_MODEL = os.path.join(CACHE, "models/SmolLM2-135M-Instruct.Q4_1.gguf")
-PEER_HOME = os.path.join(CACHE, "bench/peer")
+# How llama.cpp is built, for what --kernels says; each build has an environment of its own.
+BUILDS = {
+    "native": "-DGGML_NATIVE=ON",
+    "avx2": "-DGGML_NATIVE=OFF -DGGML_AVX=ON -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=ON -DGGML_BMI2=ON "
+            "-DGGML_AVX512=OFF -DGGML_AVX_VNNI=OFF",
+}
 
 # Each: how it is called here, and its bars as ratios: of decoding by depth, of prefill by length, of lanes.
 # None: for every depth or length that has none of its own.
@@ -140,21 +145,26 @@ class Served:
 
 # ---- what it takes ------------------------------------------------------------------------------
 
-def set_up():
-    """An environment with llama.cpp built for this computer."""
-    python = os.path.join(PEER_HOME, "bin/python")
-    say(f"making a Python environment in {PEER_HOME}")
-    subprocess.run([sys.executable, "-m", "venv", PEER_HOME], check=True)
+def peer_home(kernels):
+    return os.path.join(CACHE, "bench", "peer" if kernels == "native" else "peer-" + kernels)
+
+
+def set_up(kernels):
+    """An environment with llama.cpp built for this computer, or for less than it can do."""
+    home = peer_home(kernels)
+    python = os.path.join(home, "bin/python")
+    say(f"making a Python environment in {home}")
+    subprocess.run([sys.executable, "-m", "venv", home], check=True)
     say("installing gguf and numpy")
     subprocess.run([python, "-m", "pip", "install", "-q", "gguf", "numpy"], check=True)
-    say("building llama-cpp-python for this processor: about ten minutes, and a C++ compiler is needed")
-    subprocess.run([python, "-m", "pip", "install", "-q", "--no-binary", "llama-cpp-python", "llama-cpp-python"],
-                   check=True, env=dict(os.environ, CMAKE_ARGS="-DGGML_NATIVE=ON"))
+    say("building llama-cpp-python: ten minutes or more, and a C++ compiler is needed")
+    subprocess.run([python, "-m", "pip", "install", "-q", "--no-cache-dir", "--no-binary", "llama-cpp-python",
+                    "llama-cpp-python"], check=True, env=dict(os.environ, CMAKE_ARGS=BUILDS[kernels]))
     say("done: make bench uses it")
 
 
-def find_peer(threads):
-    own = os.path.join(PEER_HOME, "bin/python")
+def find_peer(kernels, threads):
+    own = os.path.join(peer_home(kernels), "bin/python")
     python = os.environ.get("PEER_PYTHON") or (own if os.path.exists(own) else None)
     if python is None:
         say("no llama.cpp: fader alone. `make bench-setup` builds it, or PEER_PYTHON names a Python that has it.")
@@ -435,6 +445,8 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fader", default="./fader")
     parser.add_argument("--sampling", default="tests/bench/sampling", help="the program of that name, if it was built")
+    parser.add_argument("--kernels", choices=list(BUILDS), default="native",
+                        help="what both use: all that this processor can do, or AVX2 only, where it could do more")
     parser.add_argument("--setup", action="store_true", help="only build llama.cpp in an environment of its own")
     parser.add_argument("--models", default=os.path.join(CACHE, "bench"), help="folder of the other models")
     parser.add_argument("--only", default="", help="names or parts of names of models, with commas between; 'start': "
@@ -458,11 +470,11 @@ def work_for(name, quick):
 def main():
     options = parse()
     if options.setup:
-        set_up()
+        set_up(options.kernels)
         return
     wanted = [w for w in options.only.split(",") if w]
     fader = Fader(options.fader, options.threads)
-    peer = find_peer(options.threads)
+    peer = find_peer(options.kernels, options.threads)
     results = Results(options.results, options.fresh,
                       {"peer": peer.version if peer else None, "threads": options.threads,
                        "kernels": os.environ.get("FADER_KERNELS")})
