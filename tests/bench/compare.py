@@ -7,7 +7,10 @@ bench` measured in the same runs. Results are kept in a file as they come: what 
 it was, and --fresh begins anew. A figure is never a pass or a fail.
 
 llama.cpp comes by llama-cpp-python: from $PEER_PYTHON, or from the environment that --setup makes. The other
-types of the model, and a larger one of random weights, are made by it once and kept in the cache folder."""
+types of the model, and a larger one of random weights, are made by it once and kept in the cache folder.
+
+With --kernels avx2 both are held to AVX2, on processors that could do more: llama.cpp by a build of its own (--setup
+--kernels avx2 makes it), fader by FADER_KERNELS. Those results have a file and a section of their own."""
 import argparse
 import datetime
 import json
@@ -66,17 +69,19 @@ def output_of(command, **more):
 # ---- what is compared ---------------------------------------------------------------------------
 
 class Fader:
-    def __init__(self, program, threads):
+    def __init__(self, program, threads, kernels):
         self.program = os.path.abspath(program)
         self.threads = str(threads)
         self.environment = dict(os.environ, FADER_DATA_DIR=os.path.join(HERE, "../.."))
+        if kernels != "native":
+            self.environment["FADER_KERNELS"] = kernels
 
-    def bench(self, model, prefills, depths, n, lanes=0):
+    def bench(self, model, prefills, depths, n, lanes=0, cache="f16"):
         """The object of `fader bench --json`, of one repetition."""
         command = [self.program, "bench", "--json", "-m", model, "-t", self.threads, "-r", "1",
-                   "-p", ",".join(map(str, prefills)), "-d", ",".join(map(str, depths)),
-                   "-n", str(n), "--lanes", str(lanes)]
-        return json.loads(output_of(command))
+                   "-p", ",".join(map(str, prefills)) or "0", "-d", ",".join(map(str, depths)),
+                   "-n", str(n), "--lanes", str(lanes), "--cache-type", cache]
+        return json.loads(output_of(command, env=self.environment))
 
     def first_token_ms(self, model):
         """From the start of the program to the first byte of an answer."""
@@ -115,6 +120,7 @@ class Peer:
         self.command = [python, os.path.join(HERE, "peer.py")]
         self.threads = str(threads)
         self.version = self.run("version").strip()
+        self.features = self.run("features").strip()
 
     def run(self, *words):
         return output_of(self.command + list(words))
@@ -158,6 +164,7 @@ def set_up(kernels):
     say("installing gguf and numpy")
     subprocess.run([python, "-m", "pip", "install", "-q", "gguf", "numpy"], check=True)
     say("building llama-cpp-python: ten minutes or more, and a C++ compiler is needed")
+    # No cache: it may hold a wheel that was built for other instructions.
     subprocess.run([python, "-m", "pip", "install", "-q", "--no-cache-dir", "--no-binary", "llama-cpp-python",
                     "llama-cpp-python"], check=True, env=dict(os.environ, CMAKE_ARGS=BUILDS[kernels]))
     say("done: make bench uses it")
@@ -169,7 +176,11 @@ def find_peer(kernels, threads):
     if python is None:
         say("no llama.cpp: fader alone. `make bench-setup` builds it, or PEER_PYTHON names a Python that has it.")
         return None
-    return Peer(python, threads)
+    peer = Peer(python, threads)
+    if kernels == "avx2" and "AVX512" in peer.features:
+        fail(f"{python}: this llama.cpp uses {peer.features}; `make bench-setup BENCH_FLAGS='--kernels avx2'` "
+             "builds one that does not")
+    return peer
 
 
 def model_file(name, folder, peer):
@@ -233,6 +244,9 @@ def measure_fader(results, name, fader, path, work):
         results.add(name, f"prefill {rate['n']}", fader=rate["tps"], share=rate["share"], by=rate["limited_by"])
     for rate in report["decodes"]:
         results.add(name, f"decode {rate['depth']}", fader=rate["tps"], share=rate["share"], by=rate["limited_by"])
+    if work["q8_0"]:
+        for rate in fader.bench(path, [], work["depths"], work["n"], cache="q8_0")["decodes"]:
+            results.add(name, f"q8_0 {rate['depth']}", fader=rate["tps"], share=rate["share"], by=rate["limited_by"])
     results.add(name, "lanes", fader=report["lanes"]["tps_total"], share=report["share"]["lanes"],
                 by=report["lanes"]["limited_by"])
     sampling = report["sampling"]
@@ -248,6 +262,9 @@ def measure_peer(results, name, served, work):
     for depth in work["depths"]:
         tps = served.ask("decode", depth=depth, n=work["n"], deepest=max(work["depths"]))
         results.add(name, f"decode {depth}", peer=tps)
+        if work["q8_0"]:
+            own = served.ask("decode", depth=depth, n=work["n"], deepest=max(work["depths"]), cache="q8_0")
+            results.add(name, f"q8_0 {depth}", peer=tps, own=own)
     results.add(name, "lanes", peer=served.ask("lanes", lanes=LANES, n=work["n"]))
 
 
@@ -289,12 +306,12 @@ def compare_start(results, fader, peer, path, rounds):
     results.save()
 
 
-def compare_sampling(results, program):
+def compare_sampling(results, fader, program):
     """The worst that any setting and any logits take, by tests/bench/sampling where it was built."""
     if "samplers" in results.all.get(FIRST, {}) or not os.path.exists(program):
         return
     say("sampling, all settings")
-    for line in output_of([program]).splitlines():
+    for line in output_of([program], env=fader.environment).splitlines():
         words = line.split()
         if words[0] == "vocab":
             column = line.replace(" ms", "_ms").split().index("token_ms")
@@ -323,7 +340,7 @@ def bar_of(name, work):
     if work == "lanes":
         return lanes
     kind, length = work.split()
-    bars = decode if kind == "decode" else prefill
+    bars = prefill if kind == "prefill" else decode
     return bars.get(int(length), bars.get(None))
 
 
@@ -337,18 +354,19 @@ def title_of(work):
 
 
 def rate_row(name, work, entry):
+    """What the table of a model says of one work; last, how fast llama.cpp is with the same cache."""
     fader, peer, bar = middle(entry, "fader"), middle(entry, "peer"), bar_of(name, work)
     ratio = fader / peer if peer else None
     share = f"{100 * middle(entry, 'share'):.0f} % of {statistics.mode(entry['by'])}"
     digits = 0 if fader >= 100 else 1
     return [title_of(work), grouped(fader, digits), grouped(peer, 1) if peer else "-",
             f"{ratio:.2f}" if ratio else "-", f"{bar:g}" if bar else "-",
-            verdict(ratio >= bar) if ratio and bar else "-", share]
+            verdict(ratio >= bar) if ratio and bar else "-", share] + \
+        ([grouped(middle(entry, "own"), 1) if "own" in entry else "-"] if work.startswith("q8_0") else [])
 
 
-def table(head, rows):
-    lines = ["| " + " | ".join(head) + " |", "|---" + "|--:" * (len(head) - 3) + "|---|---|"]
-    return lines + ["| " + " | ".join(row) + " |" for row in rows]
+def table(head, rows, aligned):
+    return ["| " + " | ".join(head) + " |", aligned] + ["| " + " | ".join(row) + " |" for row in rows]
 
 
 def rate_tables(results):
@@ -356,12 +374,18 @@ def rate_tables(results):
     for name, *_ in MODELS:
         works = results.all.get(name, {})
         rated = [w for w in works if w == "lanes" or w.split()[0] in ("prefill", "decode")]
+        narrow = [w for w in works if w.startswith("q8_0 ")]
         if not rated:
             continue
         limits = works["limits"]
         lines += ["", f"### {name.replace('.', ' ')}, {grouped(works['about']['weights_mb'])} MB", ""]
         lines += table(["tokens a second", "fader", "llama.cpp", "ratio", "bar", "", "share of the limit"],
-                       [rate_row(name, w, works[w]) for w in rated])
+                       [rate_row(name, w, works[w]) for w in rated], "|---|--:|--:|--:|--:|---|---|")
+        if narrow:
+            lines += [""]
+            lines += table(["fader with its q8_0 cache", "fader", "llama.cpp, its default f16 cache", "ratio", "bar", "",
+                            "share of the limit", "llama.cpp, q8_0 cache"],
+                           [rate_row(name, w, works[w]) for w in narrow], "|---|--:|--:|--:|--:|---|---|--:|")
         lines += ["", f"Limits in these runs: {middle(limits, 'stream_gbps'):.1f} GB/s from memory, "
                       f"{middle(limits, 'int8_gmacs'):.0f} G int8 and {middle(limits, 'f32_gmacs'):.0f} G f32 "
                       "multiply-adds a second."]
@@ -381,10 +405,13 @@ def other_rows(results):
         share = middle(works["decode 0"], "share")
         row("decode, empty cache: share of the streaming bandwidth", f"{100 * share:.0f} %", "-", "80 %",
             share >= MIN_SHARE)
-    if "decode 0" in rates and "decode 4096" in rates:
-        slower = rates["decode 0"] / rates["decode 4096"]
-        row("time of a token after 4,096, in those of one at 0", f"{slower:.2f}", "-", f"at most {MAX_SLOWER}",
-            slower <= MAX_SLOWER)
+    for kind, cache in (("decode", "f16"), ("q8_0", "q8_0")):
+        if f"{kind} 0" in rates and f"{kind} 4096" in rates:
+            slower = rates[f"{kind} 0"] / rates[f"{kind} 4096"]
+            peers = [middle(works[f"decode {depth}"], "peer") for depth in (0, 4096)]
+            row(f"time of a token after 4,096, in those of one at 0: {cache} cache", f"{slower:.2f}",
+                f"{peers[0] / peers[1]:.2f}" if kind == "decode" and all(peers) else "-", f"at most {MAX_SLOWER}",
+                slower <= MAX_SLOWER)
     if "decode 0" in rates and "lanes" in rates:
         gain = rates["lanes"] / rates["decode 0"]
         row(f"{LANES} lanes together, in rates of one", f"{gain:.2f}", "-", "2", gain >= 2)
@@ -416,9 +443,9 @@ def processor():
 
 def report(results, peer):
     about = next(w["about"] for w in results.all.values() if isinstance(w, dict) and "about" in w)
-    llama = f"llama-cpp-python {peer.version}, built for this processor" if peer else "no llama.cpp"
+    llama = f"llama-cpp-python {peer.version} with {peer.features}" if peer else "no llama.cpp"
     rounds = sorted({w["rounds"] for w in results.all.values() if isinstance(w, dict) and "rounds" in w})
-    lines = [f"{processor()}; {about['threads']} threads, {about['kernels']} kernels; {results.all['date']}; {llama}; "
+    lines = [f"{processor()}; {about['threads']} threads; {results.all['date']}; fader's {about['kernels']} kernels; {llama}; "
              f"medians of {' or '.join(map(str, rounds)) or 'no'} round{'' if rounds == [1] else 's'}."]
     lines += rate_tables(results)
     others = other_rows(results)
@@ -429,16 +456,17 @@ def report(results, peer):
     return "\n".join(lines) + "\n"
 
 
-def write_into(path, text):
-    """Puts the report between the two marks in a Markdown file."""
+def write_into(path, text, kernels):
+    """Puts the report between its two marks in a Markdown file."""
     with open(path) as file:
         old = file.read()
-    begin, end = "<!-- make bench -->\n", "<!-- end -->\n"
-    if begin not in old or end not in old:
+    begin, end = f"<!-- make bench: {kernels} -->\n", "<!-- end -->\n"
+    head, mark, rest = old.partition(begin)
+    _, end_mark, tail = rest.partition(end)
+    if not mark or not end_mark:
         fail(f"{path}: it has not the lines {begin.strip()} and {end.strip()}")
-    head, rest = old.split(begin, 1)
     with open(path, "w") as file:
-        file.write(head + begin + text + end + rest.split(end, 1)[1])
+        file.write(head + begin + text + end + tail)
 
 
 def parse():
@@ -454,17 +482,19 @@ def parse():
     parser.add_argument("--quick", action="store_true", help="long contexts with the default model only; 12 minutes")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("-t", "--threads", type=int, default=2, help="of both")
-    parser.add_argument("--results", default="bench-results.json", help="where figures are kept")
+    parser.add_argument("--results", help="where figures are kept (bench-results-KERNELS.json)")
     parser.add_argument("--fresh", action="store_true", help="forget those that are there")
     parser.add_argument("--write", metavar="FILE", help="put the tables into this Markdown file")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.results = options.results or f"bench-results-{options.kernels}.json"
+    return options
 
 
 def work_for(name, quick):
     small = name.startswith("SmolLM2")
     long = name == FIRST or not quick
     return {"prefills": [512, 4096] if long else [512], "depths": [0, 2048, 4096, 7000] if long else [0],
-            "n": 64 if small else 32}
+            "n": 64 if small else 32, "q8_0": name == FIRST}
 
 
 def main():
@@ -473,15 +503,15 @@ def main():
         set_up(options.kernels)
         return
     wanted = [w for w in options.only.split(",") if w]
-    fader = Fader(options.fader, options.threads)
+    fader = Fader(options.fader, options.threads, options.kernels)
     peer = find_peer(options.kernels, options.threads)
     results = Results(options.results, options.fresh,
-                      {"peer": peer.version if peer else None, "threads": options.threads,
-                       "kernels": os.environ.get("FADER_KERNELS")})
+                      {"peer": f"{peer.version} {peer.features}" if peer else None, "threads": options.threads,
+                       "kernels": fader.environment.get("FADER_KERNELS")})
     if not wanted or "start" in wanted:
         if os.path.exists(DEFAULT_MODEL):
             compare_start(results, fader, peer, DEFAULT_MODEL, options.rounds)
-        compare_sampling(results, options.sampling)
+        compare_sampling(results, fader, options.sampling)
     for name, *_ in MODELS:
         if wanted and not any(w in name for w in wanted):
             continue
@@ -495,7 +525,7 @@ def main():
     text = report(results, peer)
     sys.stdout.write(text)
     if options.write:
-        write_into(options.write, text)
+        write_into(options.write, text, options.kernels)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
   peer.py quantize IN OUT TYPE    another type of a model file
   peer.py random OUT LIKE         a llama of 1.07 billion random weights, F16, with LIKE's tokenizer
   peer.py version
+  peer.py features                the instruction sets that this llama.cpp uses
 
 Decoding is the forward pass and its logits, without sampling, as in `fader bench`. A served model keeps
 the cache of its longest decode: a shorter depth is its beginning, so nothing is filled twice."""
@@ -33,8 +34,11 @@ def load(path):
 
 
 class Context:
-    def __init__(self, model, threads, size, sequences=1):
+    def __init__(self, model, threads, size, sequences=1, cache="f16"):
         params = ll.llama_context_default_params()
+        if cache == "q8_0":
+            params.type_k = params.type_v = ll.GGML_TYPE_Q8_0
+            params.flash_attn_type = ll.LLAMA_FLASH_ATTN_TYPE_ENABLED  # without it V cannot be quantised
         params.n_ctx = size
         params.n_batch = params.n_ubatch = BATCH
         params.n_threads = params.n_threads_batch = threads
@@ -80,13 +84,13 @@ class Server:
         self.tokens = [chosen.randrange(100, min(vocabulary, 40000)) for _ in range(16384)]
         self.contexts = {}
 
-    def context(self, name, size, sequences=1):
+    def context(self, name, size, sequences=1, cache="f16"):
         """Kept from request to request; made anew when it has become too small."""
         old = self.contexts.get(name)
         if old is None or old.size < size:
             if old is not None:
                 old.free()
-            self.contexts[name] = Context(self.model, self.threads, size, sequences)
+            self.contexts[name] = Context(self.model, self.threads, size, sequences, cache)
         return self.contexts[name]
 
     def prefill(self, n):
@@ -96,8 +100,8 @@ class Server:
         context.run(self.tokens[:n])
         return n / (time.perf_counter() - start)
 
-    def decode(self, depth, n, deepest):
-        context = self.context("decode", deepest + n + 64)
+    def decode(self, depth, n, deepest, cache="f16"):
+        context = self.context("decode " + cache, deepest + n + 64, cache=cache)
         before = max(depth, 1)
         context.hold(self.tokens[:before])
         start = time.perf_counter()
@@ -226,8 +230,15 @@ def version():
     print(ll.__version__)
 
 
+def features():
+    """Those of the processor, such as "AVX2 FMA F16C", without what else llama.cpp lists."""
+    listed = ll.llama_print_system_info().decode().split(":", 1)[-1].split("|")
+    names = [part.split("=")[0].strip() for part in listed if part.strip().endswith("= 1")]
+    print(*(name for name in names if name not in ("LLAMAFILE", "OPENMP", "REPACK", "ACCELERATE")))
+
+
 COMMANDS = {"serve": serve, "start": start, "memory": memory, "quantize": quantize,
-            "random": write_random, "version": version}
+            "random": write_random, "version": version, "features": features}
 
 if __name__ == "__main__":
     ll.llama_backend_init()
