@@ -55,7 +55,7 @@ static size_t n_sets;
 /* All sets but the scalar one that this computer bears. */
 static int find_sets(void **ctx)
 {
-    static const char *const names[] = {"avx2", "avx512"};
+    static const char *const names[] = {"avx2", "avx512", "neon", "dotprod"};
     struct error err;
 
     (void)ctx;

@@ -1,5 +1,5 @@
 /* Attention for one instruction set. Whoever includes this has defined, for vectors of VEC floats:
- *   vec, words          VEC floats; VEC 32-bit integers
+ *   vec, words, pairs   VEC floats; VEC 32-bit integers; VEC pairs of 16-bit integers
  *   vec_load, vec_store, vec_set, vec_add, vec_sub, vec_mul, vec_fma, vec_max, vec_abs, vec_exp
  *   vec_top, vec_total  the largest lane; the sum of 16 lanes, as the scalar twin adds them
  *   vec_seen            v, but -INFINITY from lane `n` on
@@ -48,7 +48,7 @@ struct some {
  * after V) is on its way to the second level. */
 INLINE void fetch(const uint8_t *next, size_t line)
 {
-    _mm_prefetch((const char *)next + line * LINE, _MM_HINT_T1);
+    __builtin_prefetch(next + line * LINE, 0, 2);
 }
 
 /* ---- halves ---------------------------------------------------------------------------------- */
@@ -156,7 +156,7 @@ INLINE void add_codes(struct sums *t, size_t n, size_t columns, const int16_t *x
 {
 #pragma GCC unroll 4
     for (size_t c = 0; c < columns; c++) {
-        words values = codes_load(row + 2 * c * VEC);
+        pairs values = codes_load(row + 2 * c * VEC);
 #pragma GCC unroll 6
         for (size_t i = 0; i < n; i++) {
             int32_t pair;

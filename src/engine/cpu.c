@@ -9,6 +9,10 @@
 
 #include "engine/engine.h"
 
+#if defined(HAVE_DOTPROD) && defined(__linux__)
+#include <sys/auxv.h>
+#endif
+
 #if defined(HAVE_AVX2) || defined(HAVE_AVX512)
 #include <cpuid.h>
 
@@ -50,7 +54,21 @@ static bool has_avx512(void)
 }
 #endif
 
-static bool has_scalar(void)
+#ifdef HAVE_DOTPROD
+static bool has_dotprod(void)
+{
+#ifdef __linux__
+    return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+#elif defined(__ARM_FEATURE_DOTPROD) /* nobody to ask: what this build needs anyway */
+    return true;
+#else
+    return false;
+#endif
+}
+#endif
+
+/* Of the scalar kernels, and of NEON on AArch64. */
+static bool has_all(void)
 {
     return true;
 }
@@ -59,6 +77,10 @@ static bool has_scalar(void)
 #define NAMES "avx512, avx2, scalar"
 #elif defined(HAVE_AVX2)
 #define NAMES "avx2, scalar"
+#elif defined(HAVE_DOTPROD)
+#define NAMES "dotprod, neon, scalar"
+#elif defined(HAVE_NEON)
+#define NAMES "neon, scalar"
 #else
 #define NAMES "scalar"
 #endif
@@ -74,7 +96,13 @@ static const struct {
 #ifdef HAVE_AVX2
     {&kernels_avx2, has_avx2},
 #endif
-    {&kernels_scalar, has_scalar},
+#ifdef HAVE_DOTPROD
+    {&kernels_dotprod, has_dotprod},
+#endif
+#ifdef HAVE_NEON
+    {&kernels_neon, has_all},
+#endif
+    {&kernels_scalar, has_all},
 };
 
 /* Asked once: CPUID is slow in a virtual machine, and every frame of the desk names the kernels. */

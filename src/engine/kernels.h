@@ -122,6 +122,12 @@ extern const struct kernels kernels_avx2;
 #ifdef HAVE_AVX512
 extern const struct kernels kernels_avx512;
 #endif
+#ifdef HAVE_NEON
+extern const struct kernels kernels_neon;
+#endif
+#ifdef HAVE_DOTPROD
+extern const struct kernels kernels_dotprod; /* NEON, with SDOT */
+#endif
 
 /* The set for this machine: the best that CPU and system bear, or the one named by FADER_KERNELS.
  * NULL with `err` when that one is unknown, not built in or not borne. */

@@ -8,7 +8,7 @@
 enum { VEC = 8 };
 
 typedef __m256 vec;
-typedef __m256i words;
+typedef __m256i words, pairs;
 
 #define vec_load   _mm256_loadu_ps
 #define vec_store  _mm256_storeu_ps

@@ -12,7 +12,7 @@
 enum { BLOCK = KERNEL_BLOCK, VEC = 16 };
 
 typedef __m512 vec;
-typedef __m512i words;
+typedef __m512i words, pairs;
 
 #define vec_load   _mm512_loadu_ps
 #define vec_store  _mm512_storeu_ps

@@ -55,4 +55,9 @@ struct machine_peak {
 /* By the name of a kernel set of this build. */
 const struct machine_peak *machine_find_peak(const char *kernels);
 
+enum { MACHINE_SUMS = 10 }; /* under way at once in a loop */
+
+/* A loop that has a file of its own. */
+float machine_dotprod_codes(uint32_t rounds);
+
 #endif

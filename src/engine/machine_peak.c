@@ -14,8 +14,11 @@
 #if defined(HAVE_AVX2) || defined(HAVE_AVX512)
 #include <immintrin.h>
 #endif
+#ifdef HAVE_NEON
+#include <arm_neon.h>
+#endif
 
-enum { SUMS = 10 };
+enum { SUMS = MACHINE_SUMS };
 #define FOR_SUMS _Pragma("GCC unroll 10") for (int k = 0; k < SUMS; k++)
 
 /* ---- portable C: as the compiler makes the best of it ---------------------------------------- */
@@ -119,6 +122,37 @@ AVX512 static float avx512_floats(uint32_t rounds)
 }
 #endif
 
+/* ---- NEON: smlal into 16-bit sums, as narrow codes allow; fmla ------------------------------- */
+
+#ifdef HAVE_NEON
+static float neon_codes(uint32_t rounds)
+{
+    int8x8_t q = vdup_n_s8(3), w = vdup_n_s8(-5);
+    int16x8_t s[SUMS], all = vdupq_n_s16(0);
+
+    FOR_SUMS s[k] = vdupq_n_s16((int16_t)k);
+    for (uint32_t i = 0; i < rounds; i++) {
+        __asm__ volatile("" : "+w"(q));
+        FOR_SUMS s[k] = vmlal_s8(s[k], q, w);
+    }
+    FOR_SUMS all = vaddq_s16(all, s[k]);
+    return (float)vgetq_lane_s16(all, 0);
+}
+
+static float neon_floats(uint32_t rounds)
+{
+    float32x4_t a = vdupq_n_f32(0.5f), all = vdupq_n_f32(0.0f), s[SUMS];
+
+    FOR_SUMS s[k] = vdupq_n_f32((float)k);
+    for (uint32_t i = 0; i < rounds; i++) {
+        __asm__ volatile("" : "+w"(a));
+        FOR_SUMS s[k] = vfmaq_f32(s[k], a, a);
+    }
+    FOR_SUMS all = vaddq_f32(all, s[k]);
+    return vgetq_lane_f32(all, 0);
+}
+#endif
+
 /* ---- all sets -------------------------------------------------------------------------------- */
 
 static const struct machine_peak peaks[] = {
@@ -127,6 +161,12 @@ static const struct machine_peak peaks[] = {
 #endif
 #ifdef HAVE_AVX2
     {"avx2", avx2_codes, avx2_floats, 32 * SUMS, 8 * SUMS},
+#endif
+#ifdef HAVE_DOTPROD
+    {"dotprod", machine_dotprod_codes, neon_floats, 16 * SUMS, 4 * SUMS},
+#endif
+#ifdef HAVE_NEON
+    {"neon", neon_codes, neon_floats, 8 * SUMS, 4 * SUMS},
 #endif
     {"scalar", scalar_codes, scalar_floats, KERNEL_BLOCK, SUMS},
 };
