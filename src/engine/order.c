@@ -8,41 +8,65 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "engine/order_sort.h"
 
 enum {
-    DIGIT_BITS = 11, /* a radix search takes 11, 11 and 10 bits of a key at a time */
-    BUCKETS = 1 << DIGIT_BITS,
-    SMALL = 96,      /* entries that insertion sorts fastest */
-    FEW_BLOCKS = 64, /* of so few all is looked through at once */
-    HEAD_MAX = 256,  /* first elements that are looked at before a sample is taken */
-    SAMPLE = 2048    /* values at most */
+    FEW = 256,         /* elements that are worth sorting */
+    FRONT_MAX = 256,    /* blocks that a first look goes to */
+    FRONT_SAMPLE = 256, /* blocks by which it is told to which */
+    LEVELS = 24         /* pieces of pieces: each is a fraction of the one before */
 };
-static const unsigned digit_shift[] = {21, 10, 0};
-static const uint32_t digit_mask[] = {BUCKETS - 1, BUCKETS - 1, BUCKETS / 2 - 1};
+
+const struct entry order_begin = {INFINITY, -1}, order_end = {-FLT_MAX, INT32_MAX};
+
+/* One in so many elements is sampled: the cube root's multiple balances the cost of sorting the
+ * sample with that of the pieces, which are the shorter the longer it is. */
+static size_t sample_step(size_t n)
+{
+    size_t step = 1;
+
+    while (step * step * step < 8 * n)
+        step++;
+    return step;
+}
+
+static void part_init(struct part *p, size_t n)
+{
+    p->value = mem_array(n, sizeof *p->value);
+    p->weight = mem_array(n, sizeof *p->weight);
+    p->id = mem_array(n, sizeof *p->id);
+}
+
+static void part_done(struct part *p)
+{
+    free(p->value);
+    free(p->weight);
+    free(p->id);
+}
 
 void order_init(struct order *o, size_t blocks)
 {
-    const size_t n = blocks * SCAN_BLOCK;
+    const size_t n = blocks * SCAN_BLOCK, sampled = n / sample_step(n) + 1;
 
     o->scan = scan_choose();
     o->blocks = blocks;
-    o->floats = mem_array(n, sizeof *o->floats);
-    o->entries = mem_array(n + SCAN_LANES, sizeof *o->entries);
-    o->spare = mem_array(n + SCAN_LANES, sizeof *o->spare);
-    o->sample = mem_array(SAMPLE, sizeof *o->sample);
+    for (int i = 0; i < 2; i++)
+        part_init(&o->parts[i], n + SCAN_BLOCK);
+    o->entries = mem_array(n, sizeof *o->entries);
+    o->scratch = mem_array(n, sizeof *o->scratch);
+    o->whole.entries = mem_array(sampled, sizeof *o->whole.entries);
+    o->some.entries = mem_array(sampled, sizeof *o->some.entries);
     o->sampled = NULL;
-    o->scratch = mem_array(n + SCAN_LANES, sizeof *o->scratch);
-    o->mass = mem_array(BUCKETS, sizeof *o->mass);
 }
 
 void order_done(struct order *o)
 {
-    free(o->floats);
+    for (int i = 0; i < 2; i++)
+        part_done(&o->parts[i]);
     free(o->entries);
-    free(o->spare);
     free(o->scratch);
-    free(o->sample);
-    free(o->mass);
+    free(o->whole.entries);
+    free(o->some.entries);
 }
 
 void order_values_changed(struct order *o)
@@ -50,378 +74,237 @@ void order_values_changed(struct order *o)
     o->sampled = NULL;
 }
 
-/* Whole numbers that ascend where values descend: the bits of a float are ordered like its size. */
-static inline uint32_t key_of(float value)
+static bool comes_later(struct entry a, struct entry b)
 {
-    uint32_t bits;
-
-    memcpy(&bits, &value, sizeof bits);
-    uint32_t negative = (uint32_t) - (int32_t)(bits >> 31);
-    return bits ^ (~negative & 0x7FFFFFFFu);
+    return a.value < b.value || (a.value == b.value && a.id > b.id);
 }
 
-static inline size_t digit_of(float value, int digit)
-{
-    return key_of(value) >> digit_shift[digit] & digit_mask[digit];
-}
-
-/* ---- sorting what was selected --------------------------------------------------------------- */
-
-static void sort_small(struct entry *e, size_t n)
-{
-    for (size_t i = 1; i < n; i++) {
-        struct entry moving = e[i];
-        size_t at = i;
-
-        for (; at > 0 && e[at - 1].value < moving.value; at--)
-            e[at] = e[at - 1];
-        e[at] = moving;
-    }
-}
-
-/* Stable, so that entries gathered by ascending id stay so among equals. `scratch` [n]. */
-static void sort_entries(struct entry *e, size_t n, struct entry *scratch)
-{
-    struct entry *from = e, *to = scratch;
-
-    if (n <= SMALL) {
-        sort_small(e, n);
-        return;
-    }
-    for (int digit = 2; digit >= 0; digit--) {
-        size_t at[BUCKETS] = {0}, sum = 0;
-
-        for (size_t i = 0; i < n; i++)
-            at[digit_of(from[i].value, digit)]++;
-        for (size_t b = 0; b < BUCKETS; b++) {
-            size_t count = at[b];
-            at[b] = sum;
-            sum += count;
-        }
-        for (size_t i = 0; i < n; i++)
-            to[at[digit_of(from[i].value, digit)]++] = from[i];
-        struct entry *swap = from;
-        from = to;
-        to = swap;
-    }
-    memcpy(e, from, n * sizeof *e); /* three passes end in the scratch */
-}
-
-/* ---- the first k ----------------------------------------------------------------------------- */
-
-/* The k-th largest of v [n], 1 <= k <= n (C. A. R. Hoare's "Find"). Changes v's order. */
-static float select_float(float *v, size_t n, size_t k)
-{
-    ptrdiff_t lo = 0, hi = (ptrdiff_t)n - 1, want = (ptrdiff_t)k - 1;
-
-    while (lo < hi) {
-        float pivot = v[lo + (hi - lo) / 2];
-        ptrdiff_t i = lo, j = hi;
-
-        while (i <= j) {
-            while (v[i] > pivot)
-                i++;
-            while (v[j] < pivot)
-                j--;
-            if (i > j)
-                break;
-            float swap = v[i];
-            v[i++] = v[j];
-            v[j--] = swap;
-        }
-        if (want <= j)
-            hi = j;
-        else if (want >= i)
-            lo = i;
-        else
-            break; /* between them all equal the pivot */
-    }
-    return v[want];
-}
-
-/* Those of at least `least`, by ascending id. */
-static size_t gather(const struct order *o, const float *value, const float *maxima, float least,
-                     struct entry *out)
-{
-    size_t n = 0;
-
-    for (size_t b = 0; b < o->blocks; b++) {
-        if (maxima[b] < least)
-            continue;
-        for (size_t i = b * SCAN_BLOCK; i < (b + 1) * SCAN_BLOCK; i++) {
-            out[n] = (struct entry){value[i], (int32_t)i};
-            n += value[i] >= least;
-        }
-    }
-    return n;
-}
-
-/* k blocks have a largest value of at least the k-th of those: so have at least k values. Few more
- * do, while k is small against the number of blocks. Only then is this asked for. */
-static bool has_threshold(const struct order *o, size_t k)
-{
-    return k <= o->blocks / 2;
-}
-
-static float threshold(struct order *o, const float *maxima, size_t k)
-{
-    memcpy(o->floats, maxima, o->blocks * sizeof *maxima);
-    float least = select_float(o->floats, o->blocks, k);
-    return least > -INFINITY ? least : -FLT_MAX;
-}
-
-static float largest(const struct order *o, const float *maxima)
-{
-    float top = maxima[0];
-
-    for (size_t b = 1; b < o->blocks; b++)
-        top = maxima[b] > top ? maxima[b] : top;
-    return top;
-}
-
-float order_kth(struct order *o, const float *value, const float *maxima, size_t alive, size_t k)
-{
-    if (!has_threshold(o, k)) {
-        const struct field each = {.value = value, .top = largest(o, maxima)};
-        return order_find(o, &each, maxima, (double)alive, (double)k - 0.5, NULL).value;
-    }
-    size_t n = gather(o, value, maxima, threshold(o, maxima, k), o->entries);
-    for (size_t i = 0; i < n; i++)
-        o->floats[i] = o->entries[i].value;
-    return select_float(o->floats, n, k);
-}
-
-void order_first(struct order *o, const float *value, const float *maxima, size_t alive, size_t k,
-                 struct entry *out)
-{
-    const float kth = order_kth(o, value, maxima, alive, k);
-    const size_t n = gather(o, value, maxima, kth, out);
-    size_t above = 0, kept = 0;
-
-    for (size_t i = 0; i < n; i++)
-        above += out[i].value > kth;
-    size_t ties = k - above; /* the first of those that equal the k-th */
-    for (size_t i = 0; i < n; i++) {
-        const bool tie = out[i].value == kth;
-        if (tie && ties == 0)
-            continue;
-        ties -= tie;
-        out[kept++] = out[i];
-    }
-    sort_entries(out, kept, o->scratch);
-}
+/* ---- all up to an entry ---------------------------------------------------------------------- */
 
 size_t order_until(struct order *o, const float *value, const float *maxima, struct entry last,
                    struct entry *out)
 {
-    const size_t n = gather(o, value, maxima, last.value, out);
-    size_t kept = 0;
+    int32_t *id = o->parts[0].id;
+    const size_t n = o->scan->gather(value, maxima, o->blocks, last, id);
 
-    for (size_t i = 0; i < n; i++) {
-        if (order_within(out[i], last))
-            out[kept++] = out[i];
-    }
-    sort_entries(out, kept, o->scratch);
-    return kept;
+    for (size_t i = 0; i < n; i++)
+        out[i] = (struct entry){value[id[i]], id[i]};
+    order_sort(out, n, o->scratch);
+    return n;
 }
 
-/* ---- where a mass falls ---------------------------------------------------------------------- */
+/* ---- where a mass falls: a part that it falls in --------------------------------------------- */
+
+/* What is looked through: a front of an order. */
+struct search {
+    struct field f;
+    const int32_t *id; /* of its elements; NULL: their positions */
+    struct entry last; /* the last of the front */
+    size_t n;          /* elements, at most */
+    double total;      /* what they weigh */
+    struct part *next; /* where a part of them goes */
+};
+
+/* Fills the next part, of which the positions are known, and tells what it weighs. */
+static double take_part(const struct search *s, const struct order *o)
+{
+    const struct part *p = s->next;
+    const struct field all = {
+        .blocks = (p->n + SCAN_BLOCK - 1) / SCAN_BLOCK, .value = p->value, .weight = p->weight};
+
+    for (size_t i = 0; i < p->n; i++)
+        p->value[i] = s->f.value[p->id[i]];
+    for (size_t i = p->n; i < all.blocks * SCAN_BLOCK; i++)
+        p->value[i] = -INFINITY;
+    for (size_t i = 0; s->f.weight != NULL && i < p->n; i++)
+        p->weight[i] = s->f.weight[p->id[i]];
+    for (size_t i = 0; s->id != NULL && i < p->n; i++)
+        p->id[i] = s->id[p->id[i]];
+    return s->f.weight != NULL ? o->scan->within(&all, order_end, false).sum : (double)p->n;
+}
+
+static void search_in_part(struct search *s, struct order *o, double total)
+{
+    const struct part *p = s->next;
+
+    s->f.blocks = (p->n + SCAN_BLOCK - 1) / SCAN_BLOCK;
+    s->f.value = p->value;
+    s->f.weight = s->f.weight != NULL ? p->weight : NULL;
+    s->id = p->id;
+    s->last = order_end;
+    s->n = p->n;
+    s->total = total;
+    s->next = &o->parts[p == &o->parts[0] ? 1 : 0];
+}
+
+/* The end of a front of the order in which about k blocks have an element: few more elements, while k
+ * is small against the number of blocks. By a sample of the largest values. */
+static struct entry front_end(struct order *o, const float *maxima, size_t k)
+{
+    const size_t step = (o->blocks + FRONT_SAMPLE - 1) / FRONT_SAMPLE;
+    struct entry *e = o->entries;
+    size_t n = 0;
+
+    for (size_t b = 0; b < o->blocks; b += step)
+        e[n++] = (struct entry){maxima[b], (int32_t)(b * SCAN_BLOCK + SCAN_BLOCK - 1)};
+    order_sort(e, n, o->scratch);
+    return e[n * k / o->blocks];
+}
+
+/* For a mass that may lie among the first: no weight is above 1. */
+static void try_front(struct search *s, struct order *o, const float *maxima, double target)
+{
+    const size_t k = o->blocks / 4 < FRONT_MAX ? o->blocks / 4 : FRONT_MAX;
+
+    if (target >= (double)k)
+        return;
+    struct entry end = front_end(o, maxima, k);
+    if (comes_later(end, s->last))
+        end = s->last;
+    s->next->n = o->scan->gather(s->f.value, maxima, o->blocks, end, s->next->id);
+    const double mass = take_part(s, o);
+    if (mass > target)
+        search_in_part(s, o, mass);
+}
+
+/* Those of the whole are taken once for the same values. */
+static const struct sample *take_sample(struct order *o, const struct search *s)
+{
+    const bool whole = s->id == NULL;
+    const float *value = s->f.value;
+    const size_t n = s->f.blocks * SCAN_BLOCK, step = sample_step(n);
+    struct sample *sample = whole ? &o->whole : &o->some;
+
+    if (whole && o->sampled == value)
+        return sample;
+    if (whole)
+        o->sampled = value;
+    sample->n = 0;
+    for (size_t i = 0, k = 0; i + step <= n; i += step, k += 29) {
+        const size_t at = i + k % step;
+        sample->entries[sample->n] = (struct entry){value[at], (int32_t)at};
+        sample->n += value[at] > -INFINITY;
+    }
+    order_sort(sample->entries, sample->n, o->scratch);
+    return sample;
+}
 
 static inline double weight_of(const struct field *f, int32_t id)
 {
     return f->weight != NULL ? (double)f->weight[id] : 1.0;
 }
 
-/* Adds the first n of `e` that come no later than `last`; four sums, as one would wait for itself. */
-static void count_in(struct tally *t, const struct field *f, const struct entry *e, size_t n,
-                     struct entry last)
+/* Where the mass should fall, by the sample, give or take so many standard deviations: later than
+ * `after`, no later than `last`. */
+static void estimate(struct order *o, const struct search *s, double target, double deviations,
+                     struct entry *after, struct entry *last)
 {
-    double sum[4] = {0}, moment[4] = {0};
+    const struct sample *sample = take_sample(o, s);
+    const struct entry *e = sample->entries;
+    const double share = target / s->total;
+    double all = 0, squares = 0, sum = 0;
+    size_t n = 0, at = 0;
 
-    for (size_t i = 0; i < n; i++) {
-        const bool in = order_within(e[i], last);
-        const double w = in ? weight_of(f, e[i].id) : 0;
-        t->count += in;
-        sum[i % 4] += w;
-        moment[i % 4] += w * (double)scan_exponent(e[i].value, f->top, f->scale);
+    for (; n < sample->n && order_within(e[n], s->last); n++) {
+        const double w = weight_of(&s->f, e[n].id);
+        all += w;
+        squares += w * w;
     }
-    t->sum += (sum[0] + sum[1]) + (sum[2] + sum[3]);
-    t->moment += (moment[0] + moment[1]) + (moment[2] + moment[3]);
+    const double margin = deviations * sqrt(fmax(0, share * (1 - share)) * squares);
+    while (at < n && sum + weight_of(&s->f, e[at].id) <= share * all - margin)
+        sum += weight_of(&s->f, e[at++].id);
+    *after = at > 1 ? e[at - 2] : order_begin;
+    while (at < n && sum <= share * all + margin)
+        sum += weight_of(&s->f, e[at++].id);
+    *last = at < n ? e[at] : s->last;
 }
 
-/* In entries that are in order: the one on which the mass falls, or else the last with a weight.
- * *before grows by all up to it. */
-static struct entry walk(const struct field *f, const struct entry *e, size_t n, double target,
-                         double *before)
+/* Leaves the part in which the mass falls; returns the tally of what lies in front of it. */
+static struct tally narrow(struct search *s, struct order *o, double target, bool moment)
 {
-    struct entry found = e[0];
+    for (double deviations = 2.5;; deviations *= 4) {
+        struct entry after = order_begin, last = s->last;
 
-    for (size_t i = 0; i < n && !(*before > target); i++) {
-        const double w = weight_of(f, e[i].id);
-        if (w > 0)
-            found = e[i];
-        *before += w;
+        if (deviations < 100)
+            estimate(o, s, target, deviations, &after, &last);
+        const struct tally front =
+            o->scan->split(&s->f, after, last, moment, s->next->id, &s->next->n);
+        const double mass = take_part(s, o);
+        const bool reached = front.sum + mass > target || !comes_later(s->last, last);
+        if ((mass > 0 && front.sum <= target && reached) || deviations >= 100) {
+            search_in_part(s, o, mass);
+            return front;
+        }
     }
+}
+
+/* ---- and there the element ------------------------------------------------------------------- */
+
+static void tally_add(struct tally *t, const struct tally *more)
+{
+    t->count += more->count;
+    t->sum += more->sum;
+    t->moment += more->moment;
+}
+
+/* The elements under search as entries, in order. */
+static size_t lay_out(struct order *o, const struct search *s)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->n; i++) {
+        const struct entry e = {s->f.value[i], (int32_t)i};
+        o->entries[n] = e;
+        n += order_within(e, s->last);
+    }
+    order_sort(o->entries, n, o->scratch);
+    return n;
+}
+
+/* The one on which the mass falls, or else the last with a weight; what `before` counts grows by all
+ * up to it. */
+static struct entry walk(const struct search *s, const struct entry *e, size_t n, double target,
+                         struct tally *before)
+{
+    struct tally sum = *before;
+    size_t found = 0;
+
+    for (size_t i = 0; i < n && !(sum.sum > target); i++) {
+        const double w = weight_of(&s->f, e[i].id);
+        sum.sum += w;
+        sum.moment += w * (double)scan_exponent(e[i].value, s->f.top, s->f.scale);
+        if (w > 0) {
+            found = i;
+            *before = sum;
+        }
+    }
+    before->count += found + 1;
+    const int32_t id = e[found].id;
+    return (struct entry){e[found].value, s->id != NULL ? s->id[id] : id};
+}
+
+struct entry order_find(struct order *o, const struct field *f, const float *maxima,
+                        struct entry last, double total, double target, struct tally *within)
+{
+    struct search s = {*f, NULL, last, f->blocks * SCAN_BLOCK, total, &o->parts[0]};
+    struct tally before = {0};
+
+    try_front(&s, o, maxima, target);
+    for (int level = 0; s.n > FEW && level < LEVELS; level++) {
+        const struct tally front = narrow(&s, o, target - before.sum, within != NULL);
+        tally_add(&before, &front);
+    }
+    const size_t n = lay_out(o, &s);
+    const struct entry found = walk(&s, o->entries, n, target, &before);
+    if (within != NULL)
+        *within = before;
     return found;
 }
 
-/* ---- ... among the first ---- */
-
-/* For a mass that may lie there: no weight is above 1. */
-static bool find_in_head(struct order *o, const struct field *f, const float *maxima, double target,
-                         struct entry *found, struct tally *within)
+struct entry order_kth(struct order *o, const float *value, const float *maxima, struct entry last,
+                       size_t alive, size_t k)
 {
-    const size_t k = o->blocks / 4 < HEAD_MAX ? o->blocks / 4 : HEAD_MAX;
-    double before = 0;
+    const struct field each = {.blocks = o->blocks, .value = value};
 
-    if (f->weight == NULL || target >= (double)k)
-        return false;
-    size_t n = gather(o, f->value, maxima, threshold(o, maxima, k), o->spare);
-    sort_entries(o->spare, n, o->scratch);
-    *found = walk(f, o->spare, n, target, &before);
-    if (!(before > target))
-        return false;
-    if (within != NULL) {
-        *within = (struct tally){0};
-        count_in(within, f, o->spare, n, *found);
-    }
-    return true;
-}
-
-/* ---- ... or anywhere ---- */
-
-/* A piece of the order, from `hi` down to `lo`; `bottom` is a value that only few lie below. */
-struct piece {
-    float hi, lo, bottom;
-};
-
-/* Values from all over, in order: taken once for the same values. */
-static void take_sample(struct order *o, const float *value)
-{
-    const size_t step = (o->blocks * SCAN_BLOCK + SAMPLE - 1) / SAMPLE;
-
-    if (o->sampled == value)
-        return;
-    o->sampled = value;
-    o->n_sample = 0;
-    for (size_t i = 0, k = 0; i + step <= o->blocks * SCAN_BLOCK; i += step, k += 29) {
-        const size_t id = i + k % step;
-        o->sample[o->n_sample] = (struct entry){value[id], (int32_t)id};
-        o->n_sample += value[id] > -INFINITY;
-    }
-    sort_entries(o->sample, o->n_sample, o->scratch);
-}
-
-/* Where the mass should fall, by the sample. */
-static struct piece estimate(struct order *o, const struct field *f, double total, double target)
-{
-    struct piece piece = {f->top, -FLT_MAX, f->top};
-    double all = 0, sum = 0;
-
-    if (o->blocks <= FEW_BLOCKS)
-        return piece;
-    take_sample(o, f->value);
-    const struct entry *e = o->sample;
-    const ptrdiff_t n = (ptrdiff_t)o->n_sample;
-    const ptrdiff_t margin = 1 + (ptrdiff_t)(1.5 * sqrt((double)n)); /* three deviations */
-    ptrdiff_t at = 0;
-    for (ptrdiff_t i = 0; i < n; i++)
-        all += weight_of(f, e[i].id);
-    while (at < n && sum + weight_of(f, e[at].id) <= target / total * all)
-        sum += weight_of(f, e[at++].id);
-    if (n > 0)
-        piece.bottom = e[n - 1].value;
-    if (at - margin >= 0)
-        piece.hi = e[at - margin].value;
-    if (at + margin < n)
-        piece.lo = piece.bottom = e[at + margin].value;
-    return piece;
-}
-
-/* Buckets of equal width over a piece: monotone, so that a bucket is a piece too. */
-static inline size_t bucket_of(const struct piece *p, float scale, float value)
-{
-    const float at = (p->hi - value) * scale;
-
-    return at < BUCKETS - 1 ? (size_t)(int32_t)at : BUCKETS - 1;
-}
-
-/* Leaves in `spare` those of the n entries that are in the bucket in which the mass falls; *before
- * grows by what lies in front of it. False when all of them do not make the mass: then it is the
- * last that weighs anything. */
-static bool narrow(struct order *o, const struct field *f, const struct piece *p, double target,
-                   size_t *n, double *before)
-{
-    const float width = p->hi - p->bottom, scale = width > 0 ? (BUCKETS - 1) / width : 0;
-    size_t found = 0, kept = 0;
-    double sum = *before;
-
-    memset(o->mass, 0, BUCKETS * sizeof *o->mass);
-    for (size_t i = 0; i < *n; i++)
-        o->mass[bucket_of(p, scale, o->entries[i].value)] += weight_of(f, o->entries[i].id);
-    for (size_t b = 0; b < BUCKETS && !(sum > target); b++) {
-        if (!(o->mass[b] > 0))
-            continue;
-        found = b;
-        *before = sum;
-        sum += o->mass[b];
-    }
-    for (size_t i = 0; i < *n; i++) {
-        o->spare[kept] = o->entries[i];
-        kept += bucket_of(p, scale, o->entries[i].value) == found;
-    }
-    *n = kept;
-    return sum > target;
-}
-
-static bool all_equal(const struct entry *e, size_t n)
-{
-    size_t i = 1;
-
-    while (i < n && e[i].value == e[0].value)
-        i++;
-    return i >= n;
-}
-
-/* Takes the piece out into `entries`, *n of them, and looks in it. `within` is what lies above. */
-static bool find_in_piece(struct order *o, const struct field *f, const struct piece *p,
-                          double target, bool moment, struct entry *found, size_t *n,
-                          struct tally *within)
-{
-    *within = o->scan->split(f, o->blocks, p->lo, p->hi, moment, o->entries, n);
-    double before = within->sum;
-    size_t left = *n;
-
-    if (before > target || left == 0)
-        return false;
-    bool passed = narrow(o, f, p, target, &left, &before);
-    if (!all_equal(o->spare, left))
-        sort_entries(o->spare, left, o->scratch);
-    *found = walk(f, o->spare, left, target, &before);
-    return passed;
-}
-
-struct entry order_find(struct order *o, const struct field *f, const float *maxima, double total,
-                        double target, struct tally *within)
-{
-    struct piece piece;
-    struct tally above;
-    struct entry found;
-    size_t n;
-
-    if (find_in_head(o, f, maxima, target, &found, within))
-        return found;
-    piece = estimate(o, f, total, target);
-    if (!find_in_piece(o, f, &piece, target, within != NULL, &found, &n, &above)) {
-        if (above.sum > target)
-            piece = (struct piece){f->top, nextafterf(piece.hi, INFINITY), piece.hi};
-        else
-            piece = (struct piece){f->top, -FLT_MAX, piece.bottom};
-        find_in_piece(o, f, &piece, target, within != NULL, &found, &n, &above);
-    }
-    if (within != NULL) {
-        *within = above;
-        count_in(within, f, o->entries, n, found);
-    }
-    return found;
+    return order_find(o, &each, maxima, last, (double)alive, (double)k - 0.5, NULL);
 }

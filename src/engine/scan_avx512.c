@@ -1,205 +1,82 @@
-/* The passes for AVX-512: 16 lanes are one register, their sums two, and a mask does what takes
- * three instructions elsewhere. */
+/* The passes for AVX-512: 16 lanes are one register. */
 #include "config.h"
 
 #include "engine/scan.h"
 
 #include <immintrin.h>
-#include <string.h>
 
-enum { LANES = SCAN_LANES, BLOCK = SCAN_BLOCK };
+#define INLINE static inline __attribute__((always_inline))
 
-struct sums { /* lanes 0 - 7, 8 - 15 */
-    __m512d lo, hi;
-};
+enum { VEC = 16 };
 
-static inline __m512 all(float x)
+typedef __m512 vec;
+typedef __m512d dvec;
+typedef __mmask16 mask;
+
+#define vec_load             _mm512_loadu_ps
+#define vec_store            _mm512_storeu_ps
+#define vec_set              _mm512_set1_ps
+#define vec_add              _mm512_add_ps
+#define vec_sub              _mm512_sub_ps
+#define vec_mul              _mm512_mul_ps
+#define vec_fma              _mm512_fmadd_ps
+#define vec_min              _mm512_min_ps
+#define vec_max              _mm512_max_ps
+#define vec_top              _mm512_reduce_max_ps
+#define dvec_add             _mm512_add_pd
+#define mask_keep            _mm512_maskz_mov_ps
+#define mask_choose(m, x, y) _mm512_mask_blend_ps(m, y, x)
+
+INLINE mask mask_above(vec a, vec b)
 {
-    return _mm512_set1_ps(x);
+    return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ);
 }
 
-static inline __m512i all_bits(int32_t x)
+INLINE mask mask_but(mask a, mask b)
 {
-    return _mm512_set1_epi32(x);
+    return (mask)(a & ~b);
 }
 
-static inline __m512i size_of(__m512 x)
+INLINE bool mask_any(mask m)
 {
-    return _mm512_and_si512(_mm512_castps_si512(x), all_bits(0x7FFFFFFF));
+    return m != 0;
 }
 
-static inline void add(struct sums *s, __m512 x)
+INLINE size_t mask_count(mask m)
 {
-    __m256 hi = _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(x), 1));
-
-    s->lo = _mm512_add_pd(s->lo, _mm512_cvtps_pd(_mm512_castps512_ps256(x)));
-    s->hi = _mm512_add_pd(s->hi, _mm512_cvtps_pd(hi));
+    return (size_t)__builtin_popcount(m);
 }
 
-static inline double total(const struct sums *s)
+INLINE vec mask_pow2(mask m, vec x, vec shifted)
 {
-    double part[SCAN_LANES];
-
-    memcpy(part, s, sizeof part);
-    return scan_total(part);
-}
-
-static bool take(const float *logits, size_t blocks, float *raw, float *value, float *maxima)
-{
-    __mmask16 special = 0;
-
-    for (size_t b = 0; b < blocks; b++) {
-        __m512 top = all(-__builtin_inff());
-        for (size_t i = b * BLOCK; i < (b + 1) * BLOCK; i += LANES) {
-            __m512 x = _mm512_add_ps(_mm512_loadu_ps(logits + i), _mm512_setzero_ps());
-            special |= _mm512_cmpge_epi32_mask(size_of(x), all_bits(0x7F800000));
-            top = _mm512_max_ps(x, top);
-            _mm512_storeu_ps(raw + i, x);
-            if (value != NULL)
-                _mm512_storeu_ps(value + i, x);
-        }
-        maxima[b] = _mm512_reduce_max_ps(top);
-    }
-    return special != 0;
-}
-
-/* -87 at least. */
-static inline __m512 exponent(__m512 value, __m512 top, __m512 scale)
-{
-    __m512i size = size_of(_mm512_mul_ps(_mm512_sub_ps(value, top), scale));
-
-    return _mm512_castsi512_ps(
-        _mm512_or_si512(_mm512_min_epi32(size, all_bits(SCAN_87_BITS)), all_bits(INT32_MIN)));
-}
-
-static inline __m512 exp_f32(__m512 x)
-{
-    static const float series[] = SCAN_SERIES;
-    __mmask16 alive = _mm512_cmplt_epi32_mask(size_of(x), all_bits(SCAN_87_BITS));
-    __m512 shifted = _mm512_fmadd_ps(x, all(SCAN_LOG2E), all(SCAN_MAGIC));
-    __m512 k = _mm512_sub_ps(shifted, all(SCAN_MAGIC));
-    __m512 f = _mm512_fmadd_ps(k, all(-SCAN_LN2_HI), x), p = all(series[0]);
-
-    f = _mm512_fmadd_ps(k, all(-SCAN_LN2_LO), f);
-    for (int i = 1; i < 8; i++)
-        p = _mm512_fmadd_ps(p, f, all(series[i]));
-    /* The low bits of the shifted number are k: put them on p's exponent. */
     return _mm512_castsi512_ps(_mm512_maskz_add_epi32(
-        alive, _mm512_castps_si512(p), _mm512_slli_epi32(_mm512_castps_si512(shifted), 23)));
+        m, _mm512_castps_si512(x), _mm512_slli_epi32(_mm512_castps_si512(shifted), 23)));
 }
 
-static double weigh(const float *value, size_t blocks, float top, float scale, float *weight,
-                    double *moment)
+INLINE dvec dvec_low(vec x)
 {
-    struct sums sum = {0}, moments = {0};
-
-    for (size_t i = 0; i < blocks * BLOCK; i += LANES) {
-        __m512 x = exponent(_mm512_loadu_ps(value + i), all(top), all(scale)), e = exp_f32(x);
-        add(&sum, e);
-        if (moment != NULL)
-            add(&moments, _mm512_mul_ps(e, x));
-        if (weight != NULL)
-            _mm512_storeu_ps(weight + i, e);
-    }
-    if (moment != NULL)
-        *moment = total(&moments);
-    return total(&sum);
+    return _mm512_cvtps_pd(_mm512_castps512_ps256(x));
 }
 
-/* Adds those whose mask is set to a tally. */
-static inline void tally_up(const struct field *f, size_t i, __m512 v, __mmask16 mask,
-                            struct sums *sum, struct sums *moment)
+INLINE dvec dvec_high(vec x)
 {
-    __m512 w = _mm512_maskz_loadu_ps(mask, f->weight + i);
-
-    add(sum, w);
-    if (moment != NULL)
-        add(moment, _mm512_mul_ps(w, exponent(v, all(f->top), all(f->scale))));
+    return _mm512_cvtps_pd(_mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(x), 1)));
 }
 
-static inline __m512i ids_from(size_t i)
+/* Seldom none, and seldom many. */
+INLINE size_t pack(int32_t *out, size_t i, mask m)
 {
-    static const int32_t steps[LANES] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    static const int32_t steps[VEC] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    const __m512i at = _mm512_add_epi32(_mm512_loadu_si512(steps), _mm512_set1_epi32((int32_t)i));
+    const __m512i packed = _mm512_maskz_compress_epi32(m, at);
+    const size_t n = mask_count(m);
 
-    return _mm512_add_epi32(_mm512_loadu_si512(steps), all_bits((int32_t)i));
-}
-
-static struct tally within(const struct field *f, size_t blocks, struct entry last)
-{
-    struct sums sum = {0}, moment = {0};
-    size_t count = 0;
-
-    for (size_t i = 0; i < blocks * BLOCK; i += LANES) {
-        __m512 v = _mm512_loadu_ps(f->value + i);
-        __mmask16 ties = _mm512_cmp_ps_mask(v, all(last.value), _CMP_EQ_OQ);
-        __mmask16 in = _mm512_cmp_ps_mask(v, all(last.value), _CMP_GT_OQ) |
-                       _mm512_mask_cmple_epi32_mask(ties, ids_from(i), all_bits(last.id));
-        count += (size_t)__builtin_popcount(in);
-        tally_up(f, i, v, in, &sum, &moment);
-    }
-    return (struct tally){count, total(&sum), total(&moment)};
-}
-
-/* Writes those whose mask is set to `out`, packed, each value with its id beside it. */
-static inline void write_entries(struct entry *out, __m512 v, __m512i id, __mmask16 mask)
-{
-    static const int32_t lower[LANES] = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23},
-                         upper[LANES] = {8,  24, 9,  25, 10, 26, 11, 27,
-                                         12, 28, 13, 29, 14, 30, 15, 31};
-    __m512i a = _mm512_maskz_compress_epi32(mask, _mm512_castps_si512(v));
-    __m512i b = _mm512_maskz_compress_epi32(mask, id);
-
-    _mm512_storeu_si512(out, _mm512_permutex2var_epi32(a, _mm512_loadu_si512(lower), b));
-    if (__builtin_popcount(mask) > LANES / 2)
-        _mm512_storeu_si512(out + LANES / 2,
-                            _mm512_permutex2var_epi32(a, _mm512_loadu_si512(upper), b));
-}
-
-static struct tally split(const struct field *f, size_t blocks, float lo, float hi, bool moment,
-                          struct entry *out, size_t *n)
-{
-    struct sums sum = {0}, moments = {0};
-    size_t count = 0, found = 0;
-
-    for (size_t i = 0; i < blocks * BLOCK; i += LANES) {
-        __m512 v = _mm512_loadu_ps(f->value + i);
-        __mmask16 above = _mm512_cmp_ps_mask(v, all(hi), _CMP_GT_OQ);
-        __mmask16 mask = _mm512_cmp_ps_mask(v, all(lo), _CMP_GE_OQ) & ~above;
-        count += (size_t)__builtin_popcount(above);
-        write_entries(out + found, v, ids_from(i), mask); /* seldom none: no branch */
-        found += (size_t)__builtin_popcount(mask);
-        if (f->weight != NULL)
-            tally_up(f, i, v, above, &sum, moment ? &moments : NULL);
-    }
-    *n = found;
-    if (f->weight == NULL)
-        return (struct tally){count, (double)count, 0};
-    return (struct tally){count, total(&sum), total(&moments)};
-}
-
-static size_t count(const float *value, size_t blocks, float x)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < blocks * BLOCK; i += LANES)
-        n += (size_t)__builtin_popcount(
-            _mm512_cmp_ps_mask(_mm512_loadu_ps(value + i), all(x), _CMP_GE_OQ));
+    _mm256_storeu_si256((void *)out, _mm512_castsi512_si256(packed));
+    if (n > VEC / 2)
+        _mm512_storeu_si512(out, packed);
     return n;
 }
 
-static int32_t next_cut(const float *value, const float *raw, size_t block, size_t blocks,
-                        float than, struct entry last)
-{
-    for (size_t i = block * BLOCK; i < blocks * BLOCK; i += LANES) {
-        __m512 v = _mm512_loadu_ps(value + i);
-        __mmask16 above = _mm512_cmp_ps_mask(_mm512_loadu_ps(raw + i), all(than), _CMP_GT_OQ);
-        __mmask16 ties = _mm512_mask_cmp_ps_mask(above, v, all(last.value), _CMP_EQ_OQ);
-        __mmask16 cut = _mm512_mask_cmp_ps_mask(above, v, all(last.value), _CMP_LT_OQ) |
-                        _mm512_mask_cmpgt_epi32_mask(ties, ids_from(i), all_bits(last.id));
-        if (cut != 0)
-            return (int32_t)i + __builtin_ctz(cut);
-    }
-    return -1;
-}
+#include "engine/scan_lanes.h"
 
-const struct scan scan_avx512 = {take, weigh, within, split, count, next_cut};
+const struct scan scan_avx512 = {take, bar, weigh, within, split, gather, count, next_cut};

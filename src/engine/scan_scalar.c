@@ -3,12 +3,12 @@
 
 #include "engine/scan.h"
 
-#include <math.h>
+#include <float.h>
 #include <string.h>
 
 #include "engine/kernels.h"
 
-enum { LANES = SCAN_LANES, BLOCK = SCAN_BLOCK, SIZE = 0x7FFFFFFF, INFINITE = 0x7F800000 };
+enum { LANES = SCAN_LANES, BLOCK = SCAN_BLOCK };
 
 static inline int32_t bits_of(float x)
 {
@@ -26,138 +26,169 @@ static inline float float_of(int32_t bits)
     return x;
 }
 
-static bool take(const float *logits, size_t blocks, float *raw, float *value, float *maxima)
+static float largest(const float *block)
 {
-    int32_t special = 0;
+    float top = block[0];
+
+    for (int i = 1; i < BLOCK; i++)
+        top = block[i] > top ? block[i] : top;
+    return top;
+}
+
+static size_t take(const float *logits, size_t blocks, float *raw, float *maxima)
+{
+    size_t alive = 0;
 
     for (size_t b = 0; b < blocks; b++, logits += BLOCK, raw += BLOCK) {
-        float top[LANES];
-
-        for (size_t i = 0; i < BLOCK; i++) {
-            raw[i] = logits[i] + 0.0f;
-            special |= (bits_of(raw[i]) & SIZE) >= INFINITE ? 1 : 0;
+        for (int i = 0; i < BLOCK; i++) {
+            const float there = logits[i] > -INFINITY ? logits[i] : -INFINITY;
+            raw[i] = (there < FLT_MAX ? there : FLT_MAX) + 0.0f;
+            alive += raw[i] > -INFINITY;
         }
-        memcpy(top, raw, sizeof top);
-        for (size_t i = LANES; i < BLOCK; i++)
-            top[i % LANES] = raw[i] > top[i % LANES] ? raw[i] : top[i % LANES];
-        for (size_t i = 1; i < LANES; i++)
-            top[0] = top[i] > top[0] ? top[i] : top[0];
-        maxima[b] = top[0];
-        if (value != NULL)
-            memcpy(value + b * BLOCK, raw, BLOCK * sizeof *raw);
+        maxima[b] = largest(raw);
     }
-    return special != 0;
+    return alive;
+}
+
+static void bar(const float *raw, size_t blocks, struct entry last, float *value, float *maxima)
+{
+    struct limits limits;
+
+    limits_init(&limits, last);
+    for (size_t b = 0; b < blocks; b++, raw += BLOCK, value += BLOCK) {
+        const float *limit = limits_from(&limits, b * BLOCK);
+        for (int i = 0; i < BLOCK; i++)
+            value[i] = raw[i] > limit[i] ? raw[i] : -INFINITY;
+        maxima[b] = largest(value);
+    }
 }
 
 static inline float exp_f32(float x)
 {
     static const float series[] = SCAN_SERIES;
-    int32_t alive = (bits_of(x) & SIZE) < SCAN_87_BITS ? -1 : 0;
     float shifted = fmaf(x, SCAN_LOG2E, SCAN_MAGIC), k = shifted - SCAN_MAGIC;
     float f = fmaf(k, -SCAN_LN2_LO, fmaf(k, -SCAN_LN2_HI, x)), p = series[0];
 
     for (int i = 1; i < 8; i++)
         p = fmaf(p, f, series[i]);
-    return float_of((bits_of(p) + (int32_t)k * (1 << 23)) & alive);
+    return float_of(bits_of(p) + (int32_t)k * (1 << 23));
 }
 
-static double weigh(const float *value, size_t blocks, float top, float scale, float *weight,
-                    double *moment)
+static double weigh(const struct field *f, struct entry last, float *weight, double *moment)
 {
     double sum[LANES] = {0}, moments[LANES] = {0};
+    struct limits limits;
 
-    for (size_t i = 0; i < blocks * BLOCK; i += LANES) {
-        float x[LANES], e[LANES];
-
+    limits_init(&limits, last);
+    for (size_t i = 0; i < f->blocks * BLOCK; i += LANES) {
+        const float *limit = limits_from(&limits, i);
         for (size_t j = 0; j < LANES; j++) {
-            x[j] = scan_exponent(value[i + j], top, scale);
-            e[j] = exp_f32(x[j]);
+            const float v = f->value[i + j], x = scan_exponent(v, f->top, f->scale);
+            const float w = v > limit[j] ? exp_f32(x) : 0.0f;
+            weight[i + j] = w;
+            sum[j] += (double)w;
+            moments[j] += (double)(w * x);
         }
-        for (size_t j = 0; j < LANES; j++) {
-            sum[j] += (double)e[j];
-            moments[j] += (double)(e[j] * x[j]);
-        }
-        if (weight != NULL)
-            memcpy(weight + i, e, sizeof e);
     }
     if (moment != NULL)
         *moment = scan_total(moments);
     return scan_total(sum);
 }
 
-static struct tally within(const struct field *f, size_t blocks, struct entry last)
-{
-    double sum[LANES] = {0}, moment[LANES] = {0};
-    size_t count = 0;
+/* What a tally adds up. */
+struct adding {
+    size_t count;
+    double sum[LANES], moment[LANES];
+};
 
-    for (size_t i = 0; i < blocks * BLOCK; i += LANES) {
-        for (size_t j = 0; j < LANES; j++) {
-            const float v = f->value[i + j];
-            const bool in = order_within((struct entry){v, (int32_t)(i + j)}, last);
-            const float w = in ? f->weight[i + j] : 0.0f;
-            count += in;
-            sum[j] += (double)w;
-            moment[j] += (double)(w * scan_exponent(v, f->top, f->scale));
-        }
-    }
-    return (struct tally){count, scan_total(sum), scan_total(moment)};
+static void tally_up(struct adding *a, const struct field *f, size_t i, bool in, bool moment)
+{
+    a->count += in;
+    if (f->weight == NULL || !in)
+        return;
+    const float w = f->weight[i];
+    a->sum[i % LANES] += (double)w;
+    if (moment)
+        a->moment[i % LANES] += (double)(w * scan_exponent(f->value[i], f->top, f->scale));
 }
 
-static struct tally split(const struct field *f, size_t blocks, float lo, float hi, bool moment,
-                          struct entry *out, size_t *n)
+static struct tally tally_of(const struct adding *a, const struct field *f)
 {
-    double sum[LANES] = {0}, moments[LANES] = {0};
-    size_t count = 0, found = 0;
+    if (f->weight == NULL)
+        return (struct tally){a->count, (double)a->count, 0};
+    return (struct tally){a->count, scan_total(a->sum), scan_total(a->moment)};
+}
 
-    for (size_t i = 0; i < blocks * BLOCK; i += LANES) {
-        for (size_t j = 0; j < LANES; j++) {
-            const float v = f->value[i + j];
-            out[found] = (struct entry){v, (int32_t)(i + j)};
-            found += v >= lo && v <= hi;
-            count += v > hi;
-            if (f->weight == NULL)
-                continue;
-            const float w = v > hi ? f->weight[i + j] : 0.0f;
-            sum[j] += (double)w;
-            if (moment)
-                moments[j] += (double)(w * scan_exponent(v, f->top, f->scale));
-        }
+static struct tally within(const struct field *f, struct entry last, bool moment)
+{
+    struct adding a = {0};
+    struct limits limits;
+
+    limits_init(&limits, last);
+    for (size_t i = 0; i < f->blocks * BLOCK; i++)
+        tally_up(&a, f, i, f->value[i] > *limits_from(&limits, i), moment);
+    return tally_of(&a, f);
+}
+
+static struct tally split(const struct field *f, struct entry after, struct entry last, bool moment,
+                          int32_t *out, size_t *n)
+{
+    struct adding a = {0};
+    struct limits first, end;
+    size_t found = 0;
+
+    limits_init(&first, after);
+    limits_init(&end, last);
+    for (size_t i = 0; i < f->blocks * BLOCK; i++) {
+        const bool in = f->value[i] > *limits_from(&first, i);
+        tally_up(&a, f, i, in, moment);
+        out[found] = (int32_t)i;
+        found += !in && f->value[i] > *limits_from(&end, i);
     }
     *n = found;
-    if (f->weight == NULL)
-        return (struct tally){count, (double)count, 0};
-    return (struct tally){count, scan_total(sum), scan_total(moments)};
+    return tally_of(&a, f);
+}
+
+static size_t gather(const float *value, const float *maxima, size_t blocks, struct entry last,
+                     int32_t *out)
+{
+    struct limits limits;
+    size_t found = 0;
+
+    limits_init(&limits, last);
+    for (size_t b = 0; b < blocks; b++) {
+        const float *limit = limits_from(&limits, b * BLOCK);
+        for (size_t i = 0; i < BLOCK && maxima[b] > limit[0]; i++) {
+            out[found] = (int32_t)(b * BLOCK + i);
+            found += value[b * BLOCK + i] > limit[i];
+        }
+    }
+    return found;
 }
 
 static size_t count(const float *value, size_t blocks, float x)
 {
     size_t n = 0;
 
-    for (size_t b = 0; b < blocks; b++, value += BLOCK) {
-        int32_t in_block = 0;
-        for (size_t i = 0; i < BLOCK; i++)
-            in_block += value[i] >= x ? 1 : 0;
-        n += (size_t)in_block;
-    }
+    for (size_t i = 0; i < blocks * BLOCK; i++)
+        n += value[i] > x;
     return n;
 }
 
 static int32_t next_cut(const float *value, const float *raw, size_t block, size_t blocks,
                         float than, struct entry last)
 {
-    for (size_t b = block; b < blocks; b++) {
-        int32_t any = 0;
-        for (size_t i = b * BLOCK; i < (b + 1) * BLOCK; i++)
-            any |= (raw[i] > than ? 1 : 0) & (value[i] <= last.value ? 1 : 0);
-        for (size_t i = b * BLOCK; any && i < (b + 1) * BLOCK; i++) {
-            if (raw[i] > than && !order_within((struct entry){value[i], (int32_t)i}, last))
-                return (int32_t)i;
-        }
+    struct limits limits;
+
+    limits_init(&limits, last);
+    for (size_t i = block * BLOCK; i < blocks * BLOCK; i++) {
+        if (raw[i] > than && !(value[i] > *limits_from(&limits, i)))
+            return (int32_t)i;
     }
     return -1;
 }
 
-const struct scan scan_scalar = {take, weigh, within, split, count, next_cut};
+const struct scan scan_scalar = {take, bar, weigh, within, split, gather, count, next_cut};
 
 const struct scan *scan_choose(void)
 {
