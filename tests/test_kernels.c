@@ -141,7 +141,7 @@ static void make_matrix(struct problem *p, size_t rows, size_t cols, bool extrem
                                      .n_elements = rows * cols,
                                      .data = data,
                                      .bytes = bytes};
-    assert_true(matrix_init(&p->matrix, &p->tensor, &err));
+    assert_true(matrix_init(&p->matrix, &p->tensor, &kernels_scalar, &err));
     p->packed = mem_alloc(p->matrix.n_groups * p->matrix.group_bytes + 4096);
     for (size_t g = 0; g < p->matrix.n_groups; g++)
         matrix_pack(&p->matrix, g, p->packed + g * p->matrix.group_bytes);
@@ -306,9 +306,29 @@ static void check_repack(const struct problem *p, size_t round)
         assert_true(b[x] == 0.0f);
 }
 
+/* All sets pack to the same bytes. */
+static void check_pack(const struct problem *p, size_t round)
+{
+    struct matrix m = p->matrix;
+    uint8_t *group = mem_alloc(m.group_bytes);
+
+    (void)round;
+    for (size_t k = 0; k < n_sets; k++) {
+        m.pack_blocks = sets[k]->pack[m.pack];
+        for (size_t g = 0; g < m.n_groups; g++) {
+            memset(group, 0xFF, m.group_bytes);
+            matrix_pack(&m, g, group);
+            assert_same(p->type->name, sets[k], p->packed + g * m.group_bytes, group,
+                        m.group_bytes);
+        }
+    }
+    free(group);
+}
+
 static void test_repack(void **ctx)
 {
     (void)ctx;
+    for_problems(check_pack);
     for_problems(check_repack);
 }
 

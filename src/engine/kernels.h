@@ -82,12 +82,22 @@ struct attend {
     float *o;                /* [n][dim] */
 };
 
+/* n blocks of 8 rows as files have them (at any alignment), or n times 16 bytes of floats, become as
+ * many blocks of the pack, or columns. */
+struct pack_rows {
+    const uint8_t *first;
+    size_t stride;        /* from a row to the next */
+    const uint8_t *ahead; /* what will be packed later; a hint, nothing has to be there */
+};
+typedef void pack_kernel(struct pack_rows rows, size_t n, uint8_t *out);
+
 /* out [n_groups][panel->n][8] = weights [n_groups * 8 rows] times the panel. */
 typedef void matmul_kernel(const uint8_t *groups, size_t n_groups, const struct panel *panel,
                            float *out);
 
 struct kernels {
     const char *name;
+    pack_kernel *const *pack; /* [PACK_COUNT]: pack_rows.h */
     matmul_kernel *matmul[PACK_COUNT];
 
     /* out = x / sqrt(mean(x^2) + eps) * weight over n values; all three padded with zeros to 32. */

@@ -4,6 +4,8 @@
 
 #include "engine/kernels.h"
 
+extern pack_kernel *const pack_rows_avx2[PACK_COUNT];
+
 void avx2_matmul_f16(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out);
 void avx2_matmul_bf16(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out);
 void avx2_matmul_f32(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out);

@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include "engine/kernels_neon.h"
+#include "engine/kernels_scalar.h"
 
 #include <string.h>
 
@@ -309,6 +310,7 @@ INLINE void matmul_codes(const uint8_t *groups, size_t n_groups, const struct pa
 
 const struct kernels KERNELS = {
     .name = NAME,
+    .pack = pack_rows_scalar,
     .matmul = {[PACK_F16] = neon_matmul_f16,
                [PACK_BF16] = neon_matmul_bf16,
                [PACK_F32] = neon_matmul_f32,

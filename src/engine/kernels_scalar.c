@@ -248,6 +248,7 @@ static void merge(float *m, float *l, float *o, float m2, float l2, const float 
 
 const struct kernels kernels_scalar = {
     .name = "scalar",
+    .pack = pack_rows_scalar,
     .matmul = {[PACK_F16] = matmul_f16,
                [PACK_BF16] = matmul_bf16,
                [PACK_F32] = matmul_f32,

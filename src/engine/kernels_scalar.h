@@ -4,6 +4,8 @@
 
 #include "engine/kernels.h"
 
+extern pack_kernel *const pack_rows_scalar[PACK_COUNT];
+
 void scalar_attend_f16(const struct attend *a);
 void scalar_attend_q8(const struct attend *a);
 

@@ -25,14 +25,17 @@ static bool init_matrices(struct model *m, struct error *err)
     for (int32_t i = 0; i < m->info.n_layer; i++) {
         const struct model_layer *from = &m->layers[i];
         struct loaded_layer *y = &l->layers[i];
-        if (!matrix_init(&y->q, from->attn_q, err) || !matrix_init(&y->k, from->attn_k, err) ||
-            !matrix_init(&y->v, from->attn_v, err) ||
-            !matrix_init(&y->out, from->attn_output, err) ||
-            !matrix_init(&y->gate, from->ffn_gate, err) ||
-            !matrix_init(&y->up, from->ffn_up, err) || !matrix_init(&y->down, from->ffn_down, err))
+        if (!matrix_init(&y->q, from->attn_q, l->kernels, err) ||
+            !matrix_init(&y->k, from->attn_k, l->kernels, err) ||
+            !matrix_init(&y->v, from->attn_v, l->kernels, err) ||
+            !matrix_init(&y->out, from->attn_output, l->kernels, err) ||
+            !matrix_init(&y->gate, from->ffn_gate, l->kernels, err) ||
+            !matrix_init(&y->up, from->ffn_up, l->kernels, err) ||
+            !matrix_init(&y->down, from->ffn_down, l->kernels, err))
             return false;
     }
-    return matrix_init(&l->embd, m->token_embd, err) && matrix_init(&l->head, m->output, err);
+    return matrix_init(&l->embd, m->token_embd, l->kernels, err) &&
+           matrix_init(&l->head, m->output, l->kernels, err);
 }
 
 /* ---- vectors -------------------------------------------------------------------------------- */

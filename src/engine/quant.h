@@ -3,8 +3,8 @@
  *
  * A row of `n` elements is n / block_elements blocks of block_bytes, end to end. Layouts are those
  * of the GGUF format (little-endian, as the hosts that fader runs on). A family of types is one
- * file, quant_*.c: what a block is, its values, and how blocks of 8 rows are packed for the kernels
- * (pack.h). */
+ * file, quant_*.c, with its exact values; how its blocks are packed for the kernels (pack.h) is in
+ * pack_rows.h. */
 #ifndef FADER_ENGINE_QUANT_H
 #define FADER_ENGINE_QUANT_H
 
@@ -44,10 +44,7 @@ struct quant_traits {
     /* The exact values, n a multiple of block_elements; the scalar truth. `src` needs no alignment.
      */
     void (*dequantize_row)(const void *src, float *dst, size_t n);
-    /* One block of each of 8 rows (at any alignment), or 4 floats, become a block of the pack, or 4
-     * columns. */
-    enum pack pack;
-    void (*pack_block)(const uint8_t *const rows[KERNEL_LANES], uint8_t *out);
+    enum pack pack; /* what kernels make of it */
 };
 
 /* The traits of a type id, or NULL for an id that no known GGUF has. */
@@ -58,10 +55,10 @@ static inline bool quant_supported(const struct quant_traits *traits)
     return traits->dequantize_row != NULL;
 }
 
-/* Elements of a row that pack_block takes at once. */
+/* Elements of a row that a kernel packs at once: a block, or 16 bytes of floats. */
 static inline size_t quant_pack_elements(const struct quant_traits *traits)
 {
-    return traits->block_elements == 1 ? 4 : traits->block_elements;
+    return traits->block_elements == 1 ? 16 / traits->block_bytes : traits->block_elements;
 }
 
 /* Bytes of a row of `n` elements (a multiple of block_elements), without a check for overflow. */

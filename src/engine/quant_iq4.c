@@ -3,23 +3,8 @@
 
 #include "engine/quant_impl.h"
 
+/* IQ4_XS has a scale for each 32: 4 bits in scales_low, 2 in scales_high. */
 enum { BLOCK = 32, SUPER = 256 };
-
-struct block_iq4_nl { /* d * value[q] */
-    uint16_t d;
-    uint8_t q[BLOCK / 2];
-};
-
-/* d * (scale - 32) * value[q], a scale for each 32: 4 bits in scales_low, 2 in scales_high. */
-struct block_iq4_xs {
-    uint16_t d;
-    uint16_t scales_high;
-    uint8_t scales_low[SUPER / 64];
-    uint8_t q[SUPER / 2];
-};
-
-_Static_assert(sizeof(struct block_iq4_nl) == 18, "as in the file");
-_Static_assert(sizeof(struct block_iq4_xs) == 136, "as in the file");
 
 static void dequantize_block(float d, const uint8_t *q, float *dst)
 {
@@ -57,33 +42,7 @@ static void dequantize_iq4_xs(const void *src, float *dst, size_t n)
     }
 }
 
-static void pack_iq4_nl(const uint8_t *const rows[QUANT_LANES], uint8_t *out)
-{
-    out = quant_pack_half(rows, offsetof(struct block_iq4_nl, d), out);
-    quant_pack_words(rows, offsetof(struct block_iq4_nl, q), 4, out);
-}
-
-static void pack_iq4_xs(const uint8_t *const rows[QUANT_LANES], uint8_t *out)
-{
-    int8_t scales[SUPER / BLOCK][QUANT_LANES];
-    struct block_iq4_xs head;
-
-    for (size_t r = 0; r < QUANT_LANES; r++) {
-        memcpy(&head, rows[r], offsetof(struct block_iq4_xs, q));
-        for (size_t i = 0; i < SUPER / BLOCK; i++)
-            scales[i][r] = (int8_t)scale_at(&head, i);
-    }
-    out = quant_pack_half(rows, offsetof(struct block_iq4_xs, d), out);
-    for (size_t i = 0; i < SUPER / BLOCK; i++) {
-        memcpy(out, scales[i], sizeof scales[i]);
-        out = quant_pack_words(rows, offsetof(struct block_iq4_xs, q) + i * (BLOCK / 2), 4,
-                               out + sizeof scales[i]);
-    }
-}
-
 const struct quant_traits quant_iq4_nl = {
-    QUANT_IQ4_NL,      "IQ4_NL",    BLOCK,      sizeof(struct block_iq4_nl),
-    dequantize_iq4_nl, PACK_IQ4_NL, pack_iq4_nl};
+    QUANT_IQ4_NL, "IQ4_NL", BLOCK, sizeof(struct block_iq4_nl), dequantize_iq4_nl, PACK_IQ4_NL};
 const struct quant_traits quant_iq4_xs = {
-    QUANT_IQ4_XS,      "IQ4_XS",    SUPER,      sizeof(struct block_iq4_xs),
-    dequantize_iq4_xs, PACK_IQ4_XS, pack_iq4_xs};
+    QUANT_IQ4_XS, "IQ4_XS", SUPER, sizeof(struct block_iq4_xs), dequantize_iq4_xs, PACK_IQ4_XS};

@@ -6,14 +6,6 @@
 
 enum { BLOCK = 256, PART = 32, PARTS = BLOCK / PART };
 
-struct block_q2_k { /* d * scale * q - dmin * min */
-    uint8_t scales[BLOCK / 16];
-    uint8_t q[BLOCK / 4];
-    uint16_t d, dmin;
-};
-
-_Static_assert(sizeof(struct block_q2_k) == 84, "as in the file");
-
 static void dequantize(const void *src, float *dst, size_t n)
 {
     struct block_q2_k b;
@@ -32,20 +24,5 @@ static void dequantize(const void *src, float *dst, size_t n)
     }
 }
 
-static void pack(const uint8_t *const rows[QUANT_LANES], uint8_t *out)
-{
-    quant_words scales[4], q[8];
-
-    out = quant_pack_half(rows, offsetof(struct block_q2_k, d), out);
-    out = quant_pack_half(rows, offsetof(struct block_q2_k, dmin), out);
-    quant_load(rows, offsetof(struct block_q2_k, scales), 4, scales);
-    for (size_t part = 0; part < PARTS; part++) {
-        if (part % 4 == 0)
-            quant_load_pairs(rows, offsetof(struct block_q2_k, q) + part / 4 * PART, q);
-        out = quant_pack_scale_pair(scales, part, out);
-        out = quant_pack_pairs(q, part % 4, out);
-    }
-}
-
-const struct quant_traits quant_q2_k = {QUANT_Q2_K, "Q2_K",    BLOCK, sizeof(struct block_q2_k),
-                                        dequantize, PACK_Q2_K, pack};
+const struct quant_traits quant_q2_k = {QUANT_Q2_K, "Q2_K",   BLOCK, sizeof(struct block_q2_k),
+                                        dequantize, PACK_Q2_K};

@@ -7,20 +7,6 @@
 
 enum { BLOCK = 256, PART = 32, PARTS = BLOCK / PART };
 
-struct block_q4_k { /* d * scale * q - dmin * min */
-    uint16_t d, dmin;
-    uint8_t scales[12];
-    uint8_t q[BLOCK / 2];
-};
-struct block_q5_k {
-    uint16_t d, dmin;
-    uint8_t scales[12];
-    uint8_t high[BLOCK / 8];
-    uint8_t q[BLOCK / 2];
-};
-
-_Static_assert(sizeof(struct block_q4_k) == 144, "as in the file");
-_Static_assert(sizeof(struct block_q5_k) == 176, "as in the file");
 _Static_assert(offsetof(struct block_q4_k, scales) == offsetof(struct block_q5_k, scales),
                "a head in common");
 
@@ -76,56 +62,7 @@ static void dequantize_q5_k(const void *src, float *dst, size_t n)
     }
 }
 
-/* ---- packing -------------------------------------------------------------------------------- */
-
-/* scale_at for all parts of 8 rows: bytes 0 - 7 are scales, 8 - 15 mins. */
-static void load_scales(const uint8_t *const rows[QUANT_LANES], quant_words out[4])
-{
-    quant_words s[4]; /* the whole head: d and dmin, and three words of scales */
-
-    quant_load(rows, 0, 4, s);
-    for (size_t r = 0; r < QUANT_LANES; r++) {
-        out[0][r] = s[1][r] & 0x3F3F3F3F;
-        out[1][r] = (s[3][r] & 0x0F0F0F0F) | (s[1][r] >> 2 & 0x30303030);
-        out[2][r] = s[2][r] & 0x3F3F3F3F;
-        out[3][r] = (s[3][r] >> 4 & 0x0F0F0F0F) | (s[2][r] >> 2 & 0x30303030);
-    }
-}
-
-/* `high` is NULL for Q4_K; `q` is where the nibbles are. */
-static void pack_block(const uint8_t *const rows[QUANT_LANES], const quant_words *high, size_t q,
-                       uint8_t *out)
-{
-    quant_words scales[4], low[8];
-
-    out = quant_pack_half(rows, offsetof(struct block_q4_k, d), out);
-    out = quant_pack_half(rows, offsetof(struct block_q4_k, dmin), out);
-    load_scales(rows, scales);
-    for (size_t part = 0; part < PARTS; part++) {
-        if (part % 2 == 0)
-            quant_load_nibbles(rows, q + part / 2 * PART, low);
-        out = quant_pack_scale(scales, part, out);
-        out = quant_pack_scale(scales, PARTS + part, out);
-        if (high != NULL)
-            out = quant_pack_plane(high + part, 1, out);
-        out = quant_pack_plane(low + part % 2 * 4, 4, out);
-    }
-}
-
-static void pack_q4_k(const uint8_t *const rows[QUANT_LANES], uint8_t *out)
-{
-    pack_block(rows, NULL, offsetof(struct block_q4_k, q), out);
-}
-
-static void pack_q5_k(const uint8_t *const rows[QUANT_LANES], uint8_t *out)
-{
-    quant_words high[8];
-
-    quant_load_bits(rows, offsetof(struct block_q5_k, high), high);
-    pack_block(rows, high, offsetof(struct block_q5_k, q), out);
-}
-
-const struct quant_traits quant_q4_k = {
-    QUANT_Q4_K, "Q4_K", BLOCK, sizeof(struct block_q4_k), dequantize_q4_k, PACK_Q4_K, pack_q4_k};
-const struct quant_traits quant_q5_k = {
-    QUANT_Q5_K, "Q5_K", BLOCK, sizeof(struct block_q5_k), dequantize_q5_k, PACK_Q5_K, pack_q5_k};
+const struct quant_traits quant_q4_k = {QUANT_Q4_K,      "Q4_K",   BLOCK, sizeof(struct block_q4_k),
+                                        dequantize_q4_k, PACK_Q4_K};
+const struct quant_traits quant_q5_k = {QUANT_Q5_K,      "Q5_K",   BLOCK, sizeof(struct block_q5_k),
+                                        dequantize_q5_k, PACK_Q5_K};

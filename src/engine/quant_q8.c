@@ -5,13 +5,6 @@
 
 enum { BLOCK = 32 };
 
-struct block_q8_0 { /* d * q */
-    uint16_t d;
-    int8_t q[BLOCK];
-};
-
-_Static_assert(sizeof(struct block_q8_0) == 34, "as in the file");
-
 static void dequantize(const void *src, float *dst, size_t n)
 {
     struct block_q8_0 b;
@@ -24,11 +17,5 @@ static void dequantize(const void *src, float *dst, size_t n)
     }
 }
 
-static void pack(const uint8_t *const rows[QUANT_LANES], uint8_t *out)
-{
-    out = quant_pack_half(rows, offsetof(struct block_q8_0, d), out);
-    quant_pack_words(rows, offsetof(struct block_q8_0, q), 8, out);
-}
-
-const struct quant_traits quant_q8_0 = {QUANT_Q8_0, "Q8_0",    BLOCK, sizeof(struct block_q8_0),
-                                        dequantize, PACK_Q8_0, pack};
+const struct quant_traits quant_q8_0 = {QUANT_Q8_0, "Q8_0",   BLOCK, sizeof(struct block_q8_0),
+                                        dequantize, PACK_Q8_0};

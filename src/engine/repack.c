@@ -6,23 +6,34 @@
 
 #include "engine/quant.h"
 
-enum { LANES = KERNEL_LANES, BLOCK = KERNEL_BLOCK };
+enum {
+    LANES = KERNEL_LANES,
+    BLOCK = KERNEL_BLOCK,
+    AHEAD = 16 << 10 /* bytes that are fetched before they are packed; a group where that is more */
+};
 
-bool matrix_init(struct matrix *m, const struct gguf_tensor *source, struct error *err)
+bool matrix_init(struct matrix *m, const struct gguf_tensor *source, const struct kernels *kernels,
+                 struct error *err)
 {
     const struct quant_traits *q = quant_find(source->type);
 
     if (q == NULL || !quant_supported(q))
         return error_set(err, "tensor '%s': weights of type %s are not supported yet", source->name,
                          q != NULL ? q->name : "unknown");
+    const size_t step = quant_pack_elements(q);
     m->source = source;
     m->type = q;
     m->pack = q->pack;
+    m->pack_blocks = kernels->pack[m->pack];
     m->cols = source->dims[0];
     m->rows = source->dims[1];
     m->padded_cols = (m->cols + BLOCK - 1) / BLOCK * BLOCK;
     m->n_groups = (m->rows + LANES - 1) / LANES;
     m->group_bytes = m->padded_cols / q->block_elements * pack_traits[m->pack].bytes;
+    m->row_bytes = quant_row_bytes(q, m->cols);
+    m->step_bytes = quant_row_bytes(q, step);
+    m->packed_step_bytes = step / pack_traits[m->pack].columns * pack_traits[m->pack].bytes;
+    m->n_steps = m->cols / step;
     m->data = NULL;
     m->stride = MATRIX_CHUNK * m->group_bytes;
     return true;
@@ -30,42 +41,35 @@ bool matrix_init(struct matrix *m, const struct gguf_tensor *source, struct erro
 
 static const uint8_t *source_row(const struct matrix *m, size_t row)
 {
-    return (const uint8_t *)m->source->data + row * quant_row_bytes(m->type, m->cols);
+    return (const uint8_t *)m->source->data + row * m->row_bytes;
 }
 
-/* What is left of floats where the columns are no multiple of what is packed at once. */
-static void pack_tail(const struct matrix *m, const uint8_t *const rows[LANES], size_t n_rows,
+/* Packs what lies at `from` in n_rows rows, `bytes` (at most a block's) of each, where rows or columns
+ * lack: zeros take their place. */
+static void pack_rest(const struct matrix *m, const uint8_t *from, size_t n_rows, size_t bytes,
                       uint8_t *out)
 {
-    uint8_t tail[LANES][16] = {{0}};
-    const uint8_t *tails[LANES];
-    size_t n = m->cols % quant_pack_elements(m->type);
+    uint8_t rest[LANES][256] = {{0}}; /* more than any block has */
 
-    for (size_t r = 0; r < LANES; r++) {
-        tails[r] = tail[r];
-        if (r < n_rows)
-            memcpy(tail[r], rows[r], quant_row_bytes(m->type, n));
-    }
-    m->type->pack_block(tails, out);
+    for (size_t r = 0; r < n_rows; r++)
+        memcpy(rest[r], from + r * m->row_bytes, bytes);
+    m->pack_blocks((struct pack_rows){rest[0], sizeof rest[0], rest[0]}, 1, out);
 }
 
 void matrix_pack(const struct matrix *m, size_t group, uint8_t *out)
 {
-    static const uint8_t zeros[256]; /* more than any block has */
-    size_t first = group * LANES, n_rows = m->rows - first < LANES ? m->rows - first : LANES;
-    size_t at_once = quant_pack_elements(m->type), in = quant_row_bytes(m->type, at_once);
-    size_t step = at_once / pack_traits[m->pack].columns * pack_traits[m->pack].bytes;
-    const uint8_t *rows[LANES], *end = out + m->group_bytes;
+    const size_t left = m->rows - group * LANES, n_rows = left < LANES ? left : LANES;
+    const size_t in = m->step_bytes, step = m->packed_step_bytes;
+    const size_t ahead = LANES * m->row_bytes > AHEAD ? LANES * m->row_bytes : AHEAD;
+    const uint8_t *from = source_row(m, group * LANES), *end = out + m->group_bytes;
 
-    for (size_t r = 0; r < LANES; r++)
-        rows[r] = r < n_rows ? source_row(m, first + r) : zeros;
-    for (size_t c = 0; c + at_once <= m->cols; c += at_once, out += step) {
-        m->type->pack_block(rows, out);
-        for (size_t r = 0; r < n_rows; r++)
-            rows[r] += in;
-    }
-    if (m->cols % at_once != 0) {
-        pack_tail(m, rows, n_rows, out);
+    if (n_rows == LANES)
+        m->pack_blocks((struct pack_rows){from, m->row_bytes, from + ahead}, m->n_steps, out);
+    for (size_t i = 0; n_rows < LANES && i < m->n_steps; i++)
+        pack_rest(m, from + i * in, n_rows, in, out + i * step);
+    out += m->n_steps * step;
+    if (m->n_steps * in < m->row_bytes) {
+        pack_rest(m, from + m->n_steps * in, n_rows, m->row_bytes - m->n_steps * in, out);
         out += step;
     }
     memset(out, 0, (size_t)(end - out));

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "engine/gguf.h"
+#include "engine/kernels.h"
 #include "engine/pack.h"
 #include "engine/quant.h"
 
@@ -21,8 +22,11 @@ struct matrix {
     const struct gguf_tensor *source;
     const struct quant_traits *type;
     enum pack pack;
+    pack_kernel *pack_blocks;
     size_t rows, cols; /* of the source */
     size_t padded_cols;
+    size_t row_bytes;                              /* of the source */
+    size_t n_steps, step_bytes, packed_step_bytes; /* whole ones of a row: what is packed at once */
     size_t n_groups, group_bytes;
     uint8_t *data; /* the first chunk, borrowed; NULL: not repacked */
     size_t stride; /* from one chunk to the next */
@@ -34,8 +38,9 @@ static inline uint8_t *matrix_group(const struct matrix *m, size_t group)
     return m->data + group / MATRIX_CHUNK * m->stride + group % MATRIX_CHUNK * m->group_bytes;
 }
 
-/* False with `err` when no kernel takes the tensor's type. */
-bool matrix_init(struct matrix *m, const struct gguf_tensor *source, struct error *err);
+/* False with `err` when no kernel takes the tensor's type. `kernels` will pack it. */
+bool matrix_init(struct matrix *m, const struct gguf_tensor *source, const struct kernels *kernels,
+                 struct error *err);
 
 /* Packs one group from the file into `out` [group_bytes]. */
 void matrix_pack(const struct matrix *m, size_t group, uint8_t *out);

@@ -91,7 +91,7 @@ static void bench_type(const struct kernels *k, uint32_t type, uint8_t *data)
     struct matrix m;
     struct error err;
 
-    if (!matrix_init(&m, &tensor, &err)) {
+    if (!matrix_init(&m, &tensor, k, &err)) {
         fprintf(stderr, "%s\n", err.text);
         return;
     }
