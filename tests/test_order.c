@@ -116,7 +116,8 @@ static void check_bar(const struct scan *s, struct entry last)
 {
     static float own[N], tops[BLOCKS];
 
-    s->bar(value, BLOCKS, last, own, tops);
+    s->bar(value, BLOCKS, last, own);
+    s->tops(own, BLOCKS, tops);
     for (int b = 0; b < BLOCKS; b++) {
         float top = -INFINITY;
         for (int i = b * SCAN_BLOCK; i < (b + 1) * SCAN_BLOCK; i++) {

@@ -11,10 +11,11 @@
 #include "engine/order_sort.h"
 
 enum {
-    FEW = 256,         /* elements that are worth sorting */
+    FEW = 256,          /* elements that are worth sorting */
     FRONT_MAX = 256,    /* blocks that a first look goes to */
     FRONT_SAMPLE = 256, /* blocks by which it is told to which */
-    LEVELS = 24         /* pieces of pieces: each is a fraction of the one before */
+    TRIES = 8,          /* of a piece, before all is taken that it may lie in */
+    LEVELS = 8          /* pieces of pieces: each is a fraction of the one before */
 };
 
 const struct entry order_begin = {INFINITY, -1}, order_end = {-FLT_MAX, INT32_MAX};
@@ -95,14 +96,14 @@ size_t order_until(struct order *o, const float *value, const float *maxima, str
 
 /* ---- where a mass falls: a part that it falls in --------------------------------------------- */
 
-/* What is looked through: a front of an order. */
+/* What is looked through: a stretch of an order. */
 struct search {
     struct field f;
-    const int32_t *id; /* of its elements; NULL: their positions */
-    struct entry last; /* the last of the front */
-    size_t n;          /* elements, at most */
-    double total;      /* what they weigh */
-    struct part *next; /* where a part of them goes */
+    const int32_t *id;        /* of its elements; NULL: their positions */
+    struct entry first, last; /* it lies later than the one, no later than the other */
+    double front, total;      /* what all up to these weigh */
+    size_t n;                 /* elements of the field, at most */
+    struct part *next;        /* where a part of them goes */
 };
 
 /* Fills the next part, of which the positions are known, and tells what it weighs. */
@@ -131,9 +132,11 @@ static void search_in_part(struct search *s, struct order *o, double total)
     s->f.value = p->value;
     s->f.weight = s->f.weight != NULL ? p->weight : NULL;
     s->id = p->id;
+    s->first = order_begin;
     s->last = order_end;
-    s->n = p->n;
+    s->front = 0;
     s->total = total;
+    s->n = p->n;
     s->next = &o->parts[p == &o->parts[0] ? 1 : 0];
 }
 
@@ -151,20 +154,25 @@ static struct entry front_end(struct order *o, const float *maxima, size_t k)
     return e[n * k / o->blocks];
 }
 
-/* For a mass that may lie among the first: no weight is above 1. */
+/* Where few weigh much, the mass may lie among the first; and where not, a sample needs to speak of
+ * the rest only. No weight is above 1. */
 static void try_front(struct search *s, struct order *o, const float *maxima, double target)
 {
     const size_t k = o->blocks / 4 < FRONT_MAX ? o->blocks / 4 : FRONT_MAX;
 
-    if (target >= (double)k)
+    if (target >= (double)k && s->total > (double)s->n / 2)
         return;
-    struct entry end = front_end(o, maxima, k);
-    if (comes_later(end, s->last))
-        end = s->last;
+    const struct entry end = front_end(o, maxima, k);
+    if (!comes_later(s->last, end))
+        return;
     s->next->n = o->scan->gather(s->f.value, maxima, o->blocks, end, s->next->id);
     const double mass = take_part(s, o);
-    if (mass > target)
+    if (mass > target || !(mass < s->total)) {
         search_in_part(s, o, mass);
+    } else {
+        s->first = end;
+        s->front = mass;
+    }
 }
 
 /* Those of the whole are taken once for the same values. */
@@ -201,39 +209,53 @@ static void estimate(struct order *o, const struct search *s, double target, dou
 {
     const struct sample *sample = take_sample(o, s);
     const struct entry *e = sample->entries;
-    const double share = target / s->total;
+    const double share = (target - s->front) / (s->total - s->front);
     double all = 0, squares = 0, sum = 0;
-    size_t n = 0, at = 0;
+    size_t begin = 0, n;
 
-    for (; n < sample->n && order_within(e[n], s->last); n++) {
+    while (begin < sample->n && order_within(e[begin], s->first))
+        begin++;
+    for (n = begin; n < sample->n && order_within(e[n], s->last); n++) {
         const double w = weight_of(&s->f, e[n].id);
         all += w;
         squares += w * w;
     }
     const double margin = deviations * sqrt(fmax(0, share * (1 - share)) * squares);
+    size_t at = begin;
     while (at < n && sum + weight_of(&s->f, e[at].id) <= share * all - margin)
         sum += weight_of(&s->f, e[at++].id);
-    *after = at > 1 ? e[at - 2] : order_begin;
+    *after = at > begin + 1 ? e[at - 2] : s->first;
     while (at < n && sum <= share * all + margin)
         sum += weight_of(&s->f, e[at++].id);
     *last = at < n ? e[at] : s->last;
 }
 
-/* Leaves the part in which the mass falls; returns the tally of what lies in front of it. */
+/* Leaves the part in which the mass falls; returns the tally of what lies in front of it. A wrong
+ * estimate at least tells more about where it falls. */
 static struct tally narrow(struct search *s, struct order *o, double target, bool moment)
 {
-    for (double deviations = 2.5;; deviations *= 4) {
-        struct entry after = order_begin, last = s->last;
+    const struct entry end = s->last;
 
-        if (deviations < 100)
-            estimate(o, s, target, deviations, &after, &last);
+    for (int tries = 1;; tries++) {
+        struct entry after = order_begin, last = end;
+
+        if (tries < TRIES)
+            estimate(o, s, target, 2.5 * tries, &after, &last);
         const struct tally front =
             o->scan->split(&s->f, after, last, moment, s->next->id, &s->next->n);
-        const double mass = take_part(s, o);
-        const bool reached = front.sum + mass > target || !comes_later(s->last, last);
-        if ((mass > 0 && front.sum <= target && reached) || deviations >= 100) {
+        const double mass = take_part(s, o), sum = front.sum + mass;
+        const bool to_end = !comes_later(s->last, last);
+        const bool earlier = front.sum > target || (to_end && !(mass > 0));
+        if (tries == TRIES || (!earlier && (to_end || sum > target))) {
             search_in_part(s, o, mass);
             return front;
+        }
+        if (earlier || !(sum < s->total)) { /* or nothing that weighs is left, by rounding */
+            s->last = earlier ? after : last;
+            s->total = earlier ? front.sum : sum;
+        } else {
+            s->first = last;
+            s->front = sum;
         }
     }
 }
@@ -286,7 +308,7 @@ static struct entry walk(const struct search *s, const struct entry *e, size_t n
 struct entry order_find(struct order *o, const struct field *f, const float *maxima,
                         struct entry last, double total, double target, struct tally *within)
 {
-    struct search s = {*f, NULL, last, f->blocks * SCAN_BLOCK, total, &o->parts[0]};
+    struct search s = {*f, NULL, order_begin, last, 0, total, f->blocks * SCAN_BLOCK, &o->parts[0]};
     struct tally before = {0};
 
     try_front(&s, o, maxima, target);

@@ -20,26 +20,14 @@ static void mark_exempt(struct sampler *s, const struct knobs *k)
     }
 }
 
+/* Selected from tables, as branches could not be foretold. */
 static float penalise(float value, double r)
 {
-    /* A table, as a branch could not be foretold. */
     const double either[] = {(double)value / r, (double)value * r}, v = either[value < 0];
+    const double least[] = {-INFINITY, -FLT_MAX}, low = least[value > -INFINITY];
+    const double high = v < (double)FLT_MAX ? v : (double)FLT_MAX;
 
-    return v > (double)-FLT_MAX ? (float)v : value > -INFINITY ? -FLT_MAX : value;
-}
-
-/* One token of `own`, and its block's largest. */
-static void set_own(struct sampler *s, int32_t id, float now)
-{
-    const size_t block = (size_t)id / SCAN_BLOCK;
-    float *own = s->own + block * SCAN_BLOCK, *top = &s->maxima[block];
-    const float before = s->own[id];
-
-    s->own[id] = now;
-    if (now >= *top)
-        *top = now;
-    else if (before == *top)
-        s->scan->take(own, 1, own, top);
+    return (float)(high > low ? high : low);
 }
 
 static int32_t run_penalty(struct sampler *s, const struct sampler_input *in)
@@ -48,26 +36,28 @@ static int32_t run_penalty(struct sampler *s, const struct sampler_input *in)
     const double window = in->knobs->value[KNOB_REPEAT_LAST_N];
     const uint8_t *exempt = in->knobs->exempt_mode == EXEMPT_PUNCTUATION ? in->punctuation : NULL;
     size_t n = window < 0 || window > (double)in->n_context ? in->n_context : (size_t)window;
+    uint32_t *seen = s->seen;
+    float *own = s->own;
     int32_t changed = 0;
 
     s->penalised = true;
     if (r == 1 || n == 0)
         return 0;
     s->penalty = r;
-    s->value = s->own;
-    s->scan->bar(s->raw, s->blocks, s->last, s->own, s->maxima);
+    s->value = own;
+    s->scan->bar(s->raw, s->blocks, s->last, own);
     s->last = order_end;
     mark_exempt(s, in->knobs);
     for (size_t i = in->n_context - n; i < in->n_context; i++) {
-        int32_t id = in->context[i];
-        if (id < 0 || id >= s->n_vocab || s->seen[id] >= s->stamp || (exempt != NULL && exempt[id]))
+        const int32_t id = in->context[i];
+        if (id < 0 || id >= s->n_vocab || seen[id] >= s->stamp || (exempt != NULL && exempt[id]))
             continue;
-        if (!(s->own[id] > -INFINITY))
-            continue;
-        s->seen[id] = s->stamp;
-        set_own(s, id, penalise(s->own[id], r));
-        changed++;
+        const bool there = own[id] > -INFINITY;
+        seen[id] = there ? s->stamp : seen[id];
+        own[id] = penalise(own[id], r);
+        changed += there;
     }
+    s->scan->tops(own, s->blocks, s->maxima);
     order_values_changed(&s->order);
     s->top = sampler_find_top(s);
     if (s->listed)

@@ -39,7 +39,10 @@ struct scan {
     size_t (*take)(const float *logits, size_t blocks, float *raw, float *maxima);
 
     /* Copies those that come no later than `last`, and -infinity for the others. */
-    void (*bar)(const float *raw, size_t blocks, struct entry last, float *value, float *maxima);
+    void (*bar)(const float *raw, size_t blocks, struct entry last, float *value);
+
+    /* The largest of each block. */
+    void (*tops)(const float *value, size_t blocks, float *maxima);
 
     /* What those weigh that come no later than `last`, f32, into `weight`, 0 for the others. Returns
      * the sum, and in `moment` (or NULL) that of a tally. */

@@ -81,6 +81,5 @@ INLINE size_t pack(int32_t *out, size_t i, mask in)
     return n;
 }
 
+#define SCAN_NAME scan_avx2
 #include "engine/scan_lanes.h"
-
-const struct scan scan_avx2 = {take, bar, weigh, within, split, gather, count, next_cut};

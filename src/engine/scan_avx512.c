@@ -77,6 +77,5 @@ INLINE size_t pack(int32_t *out, size_t i, mask m)
     return n;
 }
 
+#define SCAN_NAME scan_avx512
 #include "engine/scan_lanes.h"
-
-const struct scan scan_avx512 = {take, bar, weigh, within, split, gather, count, next_cut};

@@ -10,6 +10,7 @@
  *   dvec, dvec_add          VEC / 2 numbers in f64
  *   dvec_low, dvec_high     the halves of a vec as such
  *   pack                    writes the numbers from `i` on whose mask is set; returns how many
+ *   SCAN_NAME               what the set of passes is called
  * Four vectors go at a time: the steps of exp wait for each other, those of four do not. */
 #ifndef FADER_ENGINE_SCAN_LANES_H
 #define FADER_ENGINE_SCAN_LANES_H
@@ -60,22 +61,29 @@ static size_t take(const float *logits, size_t blocks, float *raw, float *maxima
     return alive;
 }
 
-static void bar(const float *raw, size_t blocks, struct entry last, float *value, float *maxima)
+static void bar(const float *raw, size_t blocks, struct entry last, float *value)
 {
-    const vec least = vec_set(-INFINITY);
     struct limits limits;
 
     limits_init(&limits, last);
-    for (size_t b = 0; b < blocks; b++) {
-        const float *limit = limits_from(&limits, b * BLOCK);
-        vec top = least;
-#pragma GCC unroll 8
-        for (size_t i = 0; i < BLOCK; i += VEC) {
-            const vec v = vec_load(raw + b * BLOCK + i);
-            const vec x = mask_choose(mask_above(v, vec_load(limit + i)), v, least);
-            top = vec_max(x, top);
-            vec_store(value + b * BLOCK + i, x);
+    for (size_t i = 0; i < blocks * BLOCK; i += STEP) {
+        const float *limit = limits_from(&limits, i);
+#pragma GCC unroll 4
+        for (size_t j = 0; j < STEP; j += VEC) {
+            const vec v = vec_load(raw + i + j);
+            const mask in = mask_above(v, vec_load(limit + j));
+            vec_store(value + i + j, mask_choose(in, v, vec_set(-INFINITY)));
         }
+    }
+}
+
+static void tops(const float *value, size_t blocks, float *maxima)
+{
+    for (size_t b = 0; b < blocks; b++) {
+        vec top = vec_load(value + b * BLOCK);
+#pragma GCC unroll 8
+        for (size_t i = VEC; i < BLOCK; i += VEC)
+            top = vec_max(top, vec_load(value + b * BLOCK + i));
         maxima[b] = vec_top(top);
     }
 }
@@ -259,5 +267,7 @@ static int32_t next_cut(const float *value, const float *raw, size_t block, size
     }
     return -1;
 }
+
+const struct scan SCAN_NAME = {take, bar, tops, weigh, within, split, gather, count, next_cut};
 
 #endif

@@ -50,17 +50,19 @@ static size_t take(const float *logits, size_t blocks, float *raw, float *maxima
     return alive;
 }
 
-static void bar(const float *raw, size_t blocks, struct entry last, float *value, float *maxima)
+static void bar(const float *raw, size_t blocks, struct entry last, float *value)
 {
     struct limits limits;
 
     limits_init(&limits, last);
-    for (size_t b = 0; b < blocks; b++, raw += BLOCK, value += BLOCK) {
-        const float *limit = limits_from(&limits, b * BLOCK);
-        for (int i = 0; i < BLOCK; i++)
-            value[i] = raw[i] > limit[i] ? raw[i] : -INFINITY;
-        maxima[b] = largest(value);
-    }
+    for (size_t i = 0; i < blocks * BLOCK; i++)
+        value[i] = raw[i] > *limits_from(&limits, i) ? raw[i] : -INFINITY;
+}
+
+static void tops(const float *value, size_t blocks, float *maxima)
+{
+    for (size_t b = 0; b < blocks; b++)
+        maxima[b] = largest(value + b * BLOCK);
 }
 
 static inline float exp_f32(float x)
@@ -188,7 +190,7 @@ static int32_t next_cut(const float *value, const float *raw, size_t block, size
     return -1;
 }
 
-const struct scan scan_scalar = {take, bar, weigh, within, split, gather, count, next_cut};
+const struct scan scan_scalar = {take, bar, tops, weigh, within, split, gather, count, next_cut};
 
 const struct scan *scan_choose(void)
 {
