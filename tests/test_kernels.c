@@ -80,7 +80,7 @@ static void assert_same(const char *what, const struct kernels *k, const void *a
 
 /* Tokens side by side, cycled through by round; then weights, and activations, at the limits of
  * what codes and scales can be. */
-static const size_t counts[] = {1, 2, 3, 5, 8, 13, 31, TOKENS_MAX};
+static const size_t counts[] = {1, 2, 3, 5, 8, 31, 101, TOKENS_MAX};
 enum { N_COUNTS = sizeof counts / sizeof *counts, ROUNDS = 8 * N_COUNTS };
 
 /* A random matrix in the file's form, as a tensor, and activations, in both forms. */
@@ -143,8 +143,9 @@ static void make_matrix(struct problem *p, size_t rows, size_t cols, bool extrem
                                      .bytes = bytes};
     assert_true(matrix_init(&p->matrix, &p->tensor, &kernels_scalar, &err));
     p->packed = mem_alloc(p->matrix.n_groups * p->matrix.group_bytes + 4096);
-    for (size_t g = 0; g < p->matrix.n_groups; g++)
-        matrix_pack(&p->matrix, g, p->packed + g * p->matrix.group_bytes);
+    for (size_t g = 0; g < p->matrix.n_groups; g += KERNEL_CHUNK)
+        matrix_pack(&p->matrix, g, matrix_chunk_groups(&p->matrix, g),
+                    p->packed + g * p->matrix.group_bytes);
     p->matrix.data = p->packed;
 }
 
@@ -176,7 +177,7 @@ static void make_panel(struct problem *p, size_t n, bool extreme)
 static size_t random_cols(const struct quant_traits *t)
 {
     if (t->block_elements == 1)
-        return 1 + random_below(7 * 32);
+        return 1 + random_below(BLOCKS_MAX * 32);
     return (1 + random_below(t->block_elements == 32 ? 7 : BLOCKS_MAX / 8)) * t->block_elements;
 }
 
@@ -237,6 +238,7 @@ static void check_alone(const struct problem *p, size_t round)
     int8_t q[BLOCKS_MAX * 32];
     struct act_scale scale[BLOCKS_MAX];
     struct panel one = {1, p->panel.cols, q, scale, f32};
+    uint8_t *group = mem_alloc(p->matrix.group_bytes + 4096);
 
     for (size_t b = 0; b < p->panel.cols / 32; b++) {
         memcpy(f32 + b * 32, p->f32 + (b * n + t) * 32, 32 * sizeof *f32);
@@ -244,7 +246,9 @@ static void check_alone(const struct problem *p, size_t round)
         scale[b] = p->scale[b * n + t];
     }
     k->matmul[p->matrix.pack](p->packed, p->matrix.n_groups, &p->panel, all);
-    k->matmul[p->matrix.pack](p->packed + g * p->matrix.group_bytes, 1, &one, alone);
+    matrix_pack(&p->matrix, g, 1, group);
+    k->matmul[p->matrix.pack](group, 1, &one, alone);
+    free(group);
     assert_memory_equal(alone, all + (g * n + t) * 8, sizeof alone);
 }
 
@@ -310,19 +314,20 @@ static void check_repack(const struct problem *p, size_t round)
 static void check_pack(const struct problem *p, size_t round)
 {
     struct matrix m = p->matrix;
-    uint8_t *group = mem_alloc(m.group_bytes);
+    uint8_t *chunk = mem_alloc(KERNEL_CHUNK * m.group_bytes);
 
     (void)round;
     for (size_t k = 0; k < n_sets; k++) {
         m.pack_blocks = sets[k]->pack[m.pack];
-        for (size_t g = 0; g < m.n_groups; g++) {
-            memset(group, 0xFF, m.group_bytes);
-            matrix_pack(&m, g, group);
-            assert_same(p->type->name, sets[k], p->packed + g * m.group_bytes, group,
-                        m.group_bytes);
+        for (size_t g = 0; g < m.n_groups; g += KERNEL_CHUNK) {
+            size_t n = matrix_chunk_groups(&m, g);
+            memset(chunk, 0xFF, n * m.group_bytes);
+            matrix_pack(&m, g, n, chunk);
+            assert_same(p->type->name, sets[k], p->packed + g * m.group_bytes, chunk,
+                        n * m.group_bytes);
         }
     }
-    free(group);
+    free(chunk);
 }
 
 static void test_repack(void **ctx)

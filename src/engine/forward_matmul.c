@@ -4,11 +4,7 @@
 
 #include <string.h>
 
-enum {
-    LANES = KERNEL_LANES,
-    ROWS = TASK_GROUPS * KERNEL_LANES,
-    TASK_PANELS = 4 /* panels of one task: long enough to pay, short enough to share out */
-};
+enum { LANES = KERNEL_LANES, ROWS = TASK_GROUPS * KERNEL_LANES };
 
 _Static_assert((int)ROWS == (int)KERNEL_BLOCK,
                "a task makes whole blocks of the next matrix's input");
@@ -18,12 +14,11 @@ struct tile {
     float v[TASK_GROUPS * KERNEL_PANEL * LANES];
 };
 
-/* A matrix that is packed anew for every task is packed once for all tokens. */
+/* Tasks that share the tokens: of a panel each; but a matrix that is packed anew for every task is
+ * packed once for all. */
 static size_t spans(const struct loaded *l, size_t n)
 {
-    size_t tokens = TASK_PANELS * KERNEL_PANEL;
-
-    return l->weights == NULL ? 1 : (n + tokens - 1) / tokens;
+    return l->weights == NULL ? 1 : (n + KERNEL_PANEL - 1) / KERNEL_PANEL;
 }
 
 static size_t row_blocks(const struct matrix *m)
@@ -31,7 +26,8 @@ static size_t row_blocks(const struct matrix *m)
     return (m->n_groups + TASK_GROUPS - 1) / TASK_GROUPS;
 }
 
-/* The groups and panels that a task is about. */
+/* The groups and panels that a task is about. All rows of some panels come before the next panels:
+ * those stay in the core's own cache, while weights, an eighth as much, pass through. */
 struct task_range {
     size_t group, n_groups, panel, end;
 };
@@ -40,11 +36,10 @@ static struct task_range task_range(const struct loaded *l, const struct matrix 
                                     size_t task)
 {
     size_t count = spans(l, n), panels = (n + KERNEL_PANEL - 1) / KERNEL_PANEL;
-    size_t group = task / count * TASK_GROUPS, left = m->n_groups - group;
-    size_t panel = task % count * TASK_PANELS, end = panel + TASK_PANELS;
+    size_t group = task % row_blocks(m) * TASK_GROUPS;
+    size_t panel = task / row_blocks(m), end = count == 1 ? panels : panel + 1;
 
-    return (struct task_range){group, left < TASK_GROUPS ? left : TASK_GROUPS, panel,
-                               count == 1 || end > panels ? panels : end};
+    return (struct task_range){group, matrix_chunk_groups(m, group), panel, end};
 }
 
 size_t matmul_tasks(const struct loaded *l, const struct matmul *list, size_t n_list)

@@ -12,9 +12,9 @@
  * Lane = row (of a matrix), = position (of a score), = dimension (of a value), so a result never
  * depends on how many rows, tokens or queries are computed beside it.
  *
- * Weights come repacked (pack.h, repack.h) in groups of 8 interleaved rows; activations in panels
- * of up to KERNEL_PANEL tokens. Nothing here needs a scalar tail: what is narrower than a vector is
- * padded with zeros. */
+ * Weights come repacked (pack.h, repack.h) in groups of 8 interleaved rows, one chunk or more of
+ * them; activations in panels of up to KERNEL_PANEL tokens. Nothing here needs a scalar tail: what
+ * is narrower than a vector is padded with zeros. */
 #ifndef FADER_ENGINE_KERNELS_H
 #define FADER_ENGINE_KERNELS_H
 
@@ -26,7 +26,7 @@
 #include "engine/pack.h"
 
 enum {
-    KERNEL_PANEL = 32,     /* most tokens in a panel */
+    KERNEL_PANEL = 128,    /* most tokens in a panel */
     KERNEL_POSITIONS = 32, /* positions in a block of the KV cache */
     KERNEL_SEGMENT = 256,  /* positions that attention sums at once; segments are joined in order */
     KERNEL_SEGMENT_BLOCKS = KERNEL_SEGMENT / KERNEL_POSITIONS,
@@ -88,6 +88,7 @@ struct pack_rows {
     const uint8_t *first;
     size_t stride;        /* from a row to the next */
     const uint8_t *ahead; /* what will be packed later; a hint, nothing has to be there */
+    size_t gap;           /* of floats: from a packed column to the next */
 };
 typedef void pack_kernel(struct pack_rows rows, size_t n, uint8_t *out);
 

@@ -22,11 +22,12 @@ INLINE __m256 load_column(const uint8_t *p, enum pack pack)
     return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
 }
 
-/* `groups` groups times `tokens` tokens from `first` on, both constants. */
-INLINE void multiply(const uint8_t *p, size_t groups, const struct panel *a, size_t first,
-                     size_t tokens, float *out, enum pack pack)
+/* `groups` groups, of columns that are `step` bytes apart, times `tokens` tokens from `first` on:
+ * `groups` and `tokens` are constants. */
+INLINE void multiply(const uint8_t *p, size_t step, size_t groups, const struct panel *a,
+                     size_t first, size_t tokens, float *out, enum pack pack)
 {
-    size_t column_bytes = LANES * (pack == PACK_F32 ? 4 : 2), group_bytes = a->cols * column_bytes;
+    const size_t bytes = pack_traits[pack].bytes;
     const float *x = a->f32 + first * BLOCK;
     __m256 sum[12];
 
@@ -34,14 +35,13 @@ INLINE void multiply(const uint8_t *p, size_t groups, const struct panel *a, siz
     for (size_t i = 0; i < groups * tokens; i++)
         sum[i] = _mm256_setzero_ps();
     for (size_t b = 0; b < a->cols / BLOCK; b++, x += a->n * BLOCK) {
-        for (size_t c = 0; c < BLOCK; c++, p += column_bytes) {
+        for (size_t c = 0; c < BLOCK; c++, p += step) {
             __m256 w[4];
+            for (size_t i = 0; i < groups * bytes; i += 64)
+                _mm_prefetch((const char *)(p + PREFETCH + i), _MM_HINT_T0);
 #pragma GCC unroll 4
-            for (size_t g = 0; g < groups; g++) {
-                w[g] = load_column(p + g * group_bytes, pack);
-                if (c * column_bytes % 64 == 0)
-                    _mm_prefetch((const char *)(p + g * group_bytes + PREFETCH), _MM_HINT_T0);
-            }
+            for (size_t g = 0; g < groups; g++)
+                w[g] = load_column(p + g * bytes, pack);
 #pragma GCC unroll 6
             for (size_t t = 0; t < tokens; t++) {
                 __m256 value = _mm256_set1_ps(x[t * BLOCK + c]);
@@ -56,47 +56,67 @@ INLINE void multiply(const uint8_t *p, size_t groups, const struct panel *a, siz
         _mm256_storeu_ps(out + (i % groups * a->n + first + i / groups) * LANES, sum[i]);
 }
 
-/* `groups` (a constant) groups times the panel, in tiles that differ by one token at most. */
-INLINE void multiply_panel(const uint8_t *p, size_t groups, const struct panel *a, float *out,
-                           enum pack pack)
+/* The panel in tiles that differ by one token at most. */
+INLINE void multiply_panel(const uint8_t *p, size_t step, size_t groups, const struct panel *a,
+                           float *out, enum pack pack)
 {
     size_t tiles = (a->n + TILE_TOKENS - 1) / TILE_TOKENS;
 
-    for (size_t t = 0, step; t < a->n; t += step, tiles--) {
-        step = (a->n - t + tiles - 1) / tiles;
-        switch (step) {
+    for (size_t t = 0, n; t < a->n; t += n, tiles--) {
+        n = (a->n - t + tiles - 1) / tiles;
+        switch (n) {
         case 1:
-            multiply(p, groups, a, t, 1, out, pack);
+            multiply(p, step, groups, a, t, 1, out, pack);
             break;
         case 2:
-            multiply(p, groups, a, t, 2, out, pack);
+            multiply(p, step, groups, a, t, 2, out, pack);
             break;
         case 3:
-            multiply(p, groups, a, t, 3, out, pack);
+            multiply(p, step, groups, a, t, 3, out, pack);
             break;
         case 4:
-            multiply(p, groups, a, t, 4, out, pack);
+            multiply(p, step, groups, a, t, 4, out, pack);
             break;
         case 5:
-            multiply(p, groups, a, t, 5, out, pack);
+            multiply(p, step, groups, a, t, 5, out, pack);
             break;
         default:
-            multiply(p, groups, a, t, TILE_TOKENS, out, pack);
+            multiply(p, step, groups, a, t, TILE_TOKENS, out, pack);
         }
     }
+}
+
+/* A chunk of `width` groups. All four at once for a token or two: that is one run of memory. */
+INLINE void multiply_chunk(const uint8_t *p, size_t width, const struct panel *a, float *out,
+                           enum pack pack)
+{
+    const size_t bytes = pack_traits[pack].bytes, step = width * bytes;
+    size_t g = 0;
+
+    if (width == 4 && a->n == 1) {
+        multiply(p, step, 4, a, 0, 1, out, pack);
+        return;
+    }
+    if (width == 4 && a->n == 2) {
+        multiply(p, step, 4, a, 0, 2, out, pack);
+        return;
+    }
+    for (; g + 2 <= width; g += 2)
+        multiply_panel(p + g * bytes, step, 2, a, out + g * a->n * LANES, pack);
+    if (g < width)
+        multiply_panel(p + g * bytes, step, 1, a, out + g * a->n * LANES, pack);
 }
 
 INLINE void matmul_floats(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out,
                           enum pack pack)
 {
-    size_t bytes = a->cols * LANES * (pack == PACK_F32 ? 4 : 2), g = 0;
+    const size_t bytes = a->cols * pack_traits[pack].bytes;
+    size_t g = 0;
 
-    for (; a->n == 1 && g + 4 <= n_groups; g += 4)
-        multiply(groups + g * bytes, 4, a, 0, 1, out + g * LANES, pack);
-    for (; g + 2 <= n_groups; g += 2)
-        multiply_panel(groups + g * bytes, 2, a, out + g * a->n * LANES, pack);
+    for (; g + KERNEL_CHUNK <= n_groups; g += KERNEL_CHUNK)
+        multiply_chunk(groups + g * bytes, KERNEL_CHUNK, a, out + g * a->n * LANES, pack);
     if (g < n_groups)
-        multiply_panel(groups + g * bytes, 1, a, out + g * a->n * LANES, pack);
+        multiply_chunk(groups + g * bytes, n_groups - g, a, out + g * a->n * LANES, pack);
 }
 
 void avx2_matmul_f16(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out)

@@ -283,9 +283,9 @@ INLINE void matmul_codes(const uint8_t *groups, size_t n_groups, const struct pa
 const struct kernels kernels_avx512 = {
     .name = "avx512",
     .pack = pack_rows_avx2,
-    .matmul = {[PACK_F16] = avx2_matmul_f16,
-               [PACK_BF16] = avx2_matmul_bf16,
-               [PACK_F32] = avx2_matmul_f32,
+    .matmul = {[PACK_F16] = avx512_matmul_f16,
+               [PACK_BF16] = avx512_matmul_bf16,
+               [PACK_F32] = avx512_matmul_f32,
                FOR_PACKS_OF_CODES(MATMUL_ENTRY)},
     .rms_norm = avx2_rms_norm,
     .quantize = avx2_quantize,

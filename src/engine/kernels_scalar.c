@@ -110,17 +110,17 @@ static float read_float(const uint8_t *p, enum pack pack)
     return value;
 }
 
-/* One group times one token, whose first block is x. */
-static void dot_floats(const uint8_t *group, const struct panel *a, const float *x,
+/* One group, `step` bytes from column to column, times one token, whose first block is x. */
+static void dot_floats(const uint8_t *group, size_t step, const struct panel *a, const float *x,
                        float out[LANES], enum pack pack)
 {
-    size_t size = pack == PACK_F32 ? 4 : 2;
+    size_t size = pack_traits[pack].bytes / LANES;
 
     memset(out, 0, LANES * sizeof *out);
     for (size_t b = 0; b < a->cols / BLOCK; b++, x += a->n * BLOCK) {
-        for (size_t c = 0; c < BLOCK; c++) {
-            for (size_t r = 0; r < LANES; r++, group += size)
-                out[r] = fmaf(read_float(group, pack), x[c], out[r]);
+        for (size_t c = 0; c < BLOCK; c++, group += step) {
+            for (size_t r = 0; r < LANES; r++)
+                out[r] = fmaf(read_float(group + r * size, pack), x[c], out[r]);
         }
     }
 }
@@ -128,11 +128,13 @@ static void dot_floats(const uint8_t *group, const struct panel *a, const float 
 static void matmul_floats(const uint8_t *groups, size_t n_groups, const struct panel *a, float *out,
                           enum pack pack)
 {
-    size_t size = pack == PACK_F32 ? 4 : 2;
+    size_t bytes = pack_traits[pack].bytes;
 
-    for (size_t g = 0; g < n_groups; g++, groups += a->cols * LANES * size) {
-        for (size_t t = 0; t < a->n; t++, out += LANES)
-            dot_floats(groups, a, a->f32 + t * BLOCK, out, pack);
+    for (size_t width; n_groups > 0; groups += a->cols * width * bytes, n_groups -= width) {
+        width = n_groups < KERNEL_CHUNK ? n_groups : KERNEL_CHUNK;
+        for (size_t i = 0; i < width * a->n; i++, out += LANES)
+            dot_floats(groups + i / a->n * bytes, width * bytes, a, a->f32 + i % a->n * BLOCK, out,
+                       pack);
     }
 }
 

@@ -76,9 +76,12 @@ size_t loaded_widest_group(const struct model *m)
 
 /* ---- repacking ------------------------------------------------------------------------------- */
 
+/* Whole chunks. */
 static size_t piece_groups(const struct matrix *m)
 {
-    return m->group_bytes < PIECE ? PIECE / m->group_bytes : 1;
+    size_t chunk = KERNEL_CHUNK * m->group_bytes;
+
+    return (chunk < PIECE ? PIECE / chunk : 1) * KERNEL_CHUNK;
 }
 
 static void pack_piece(struct repack_job *job, const struct matrix *m, size_t piece)
@@ -90,8 +93,8 @@ static void pack_piece(struct repack_job *job, const struct matrix *m, size_t pi
     const uint64_t at = first * group_bytes, bytes = (end - first) * group_bytes;
 
     gguf_will_read(file, m->source, at + AHEAD, bytes);
-    for (size_t g = first; g < end; g++)
-        matrix_pack(m, g, matrix_group(m, g));
+    for (size_t g = first; g < end; g += KERNEL_CHUNK)
+        matrix_pack(m, g, matrix_chunk_groups(m, g), matrix_chunk(m, g));
     gguf_release(file, m->source, at, bytes);
     atomic_fetch_add_explicit(&job->done, (end - first) * m->group_bytes, memory_order_relaxed);
 }
@@ -131,7 +134,7 @@ static void repack(void *ctx, struct worker *w)
  * run. */
 static void alternate(struct matrix *gate, struct matrix *up)
 {
-    if (gate->n_groups % MATRIX_CHUNK != 0)
+    if (gate->n_groups % KERNEL_CHUNK != 0)
         return;
     up->data = gate->data + gate->stride;
     gate->stride += up->stride;

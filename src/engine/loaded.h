@@ -78,7 +78,7 @@ struct loaded {
 };
 
 enum {
-    TASK_GROUPS = MATRIX_CHUNK, /* of rows in one task: 32 rows, one block of the next matrix */
+    TASK_GROUPS = KERNEL_CHUNK, /* of rows in one task: 32 rows, one block of the next matrix */
     OWN_TOKENS = 8,             /* up to so many every worker prepares for itself */
     TILE_QUERIES = 48           /* queries that attend to a segment one after the other */
 };

@@ -27,7 +27,8 @@
  *   IQ4_XS  256: 1104  d        8 i8 scales; nibbles                             d scale value[q]
  *
  * Half 0 of 32 columns are the first 16 (w_0 .. w_3), half 1 the others. Floats (F16, BF16, F32)
- * are stored column after column, 8 rows each. */
+ * are stored column after column, and each column for a whole chunk: KERNEL_CHUNK groups, or those
+ * that are left at the end, 8 rows each. What is read at once is then one run of memory. */
 #ifndef FADER_ENGINE_PACK_H
 #define FADER_ENGINE_PACK_H
 
@@ -37,6 +38,7 @@
 
 enum {
     KERNEL_LANES = 8, /* rows of a group */
+    KERNEL_CHUNK = 4, /* groups that lie together */
     KERNEL_BLOCK = 32 /* columns that share an activation scale */
 };
 
@@ -100,6 +102,11 @@ static const struct pack_traits pack_traits[PACK_COUNT] = {
     [PACK_BF16] = {1, 16, false, SCALES_NONE, 0, 0, NULL},
     [PACK_F32] = {1, 32, false, SCALES_NONE, 0, 0, NULL},
 };
+
+static inline bool pack_is_float(enum pack pack)
+{
+    return pack >= PACK_F16;
+}
 
 /* Whether each half of 32 columns has scales of its own. */
 static inline bool pack_has_halves(enum pack pack)

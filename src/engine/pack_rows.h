@@ -365,7 +365,13 @@ INLINE void pack_iq4_xs(struct pack_rows rows, uint8_t *out)
 
 INLINE void pack_floats(struct pack_rows rows, uint8_t *out)
 {
-    pack_words(rows, 0, 4, out);
+    words w[4];
+
+#pragma GCC unroll 2
+    for (size_t v = 0; v < VECTORS; v++) {
+        load(rows, v, 0, 4, w);
+        store(w, 4, v, out, rows.gap);
+    }
 }
 
 INLINE void pack_halves(struct pack_rows rows, uint8_t *out)
@@ -381,7 +387,7 @@ INLINE void pack_halves(struct pack_rows rows, uint8_t *out)
     }
 #pragma GCC unroll 4
     for (size_t k = 0; k < 4; k++)
-        words_store_shorts(two[k], out + 4 * LANES * k, 2 * LANES);
+        words_store_shorts(two[k], out + 2 * k * rows.gap, rows.gap);
 }
 
 /* ---- n blocks -------------------------------------------------------------------------------- */
@@ -420,12 +426,12 @@ FOR_PACKS_OF_ROWS(PACK_BLOCKS)
 
 static void pack_blocks_halves(struct pack_rows rows, size_t n, uint8_t *out)
 {
-    pack_each(pack_halves, 16, 16 * LANES, rows, n, out);
+    pack_each(pack_halves, 16, 8 * rows.gap, rows, n, out);
 }
 
 static void pack_blocks_floats(struct pack_rows rows, size_t n, uint8_t *out)
 {
-    pack_each(pack_floats, 16, 16 * LANES, rows, n, out);
+    pack_each(pack_floats, 16, 4 * rows.gap, rows, n, out);
 }
 
 #define PACK_ENTRY(pack, name) [PACK_##pack] = pack_blocks_##name,

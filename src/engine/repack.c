@@ -35,7 +35,7 @@ bool matrix_init(struct matrix *m, const struct gguf_tensor *source, const struc
     m->packed_step_bytes = step / pack_traits[m->pack].columns * pack_traits[m->pack].bytes;
     m->n_steps = m->cols / step;
     m->data = NULL;
-    m->stride = MATRIX_CHUNK * m->group_bytes;
+    m->stride = KERNEL_CHUNK * m->group_bytes;
     return true;
 }
 
@@ -47,61 +47,77 @@ static const uint8_t *source_row(const struct matrix *m, size_t row)
 /* Packs what lies at `from` in n_rows rows, `bytes` (at most a block's) of each, where rows or columns
  * lack: zeros take their place. */
 static void pack_rest(const struct matrix *m, const uint8_t *from, size_t n_rows, size_t bytes,
-                      uint8_t *out)
+                      size_t gap, uint8_t *out)
 {
     uint8_t rest[LANES][256] = {{0}}; /* more than any block has */
 
     for (size_t r = 0; r < n_rows; r++)
         memcpy(rest[r], from + r * m->row_bytes, bytes);
-    m->pack_blocks((struct pack_rows){rest[0], sizeof rest[0], rest[0]}, 1, out);
+    m->pack_blocks((struct pack_rows){rest[0], sizeof rest[0], rest[0], gap}, 1, out);
 }
 
-void matrix_pack(const struct matrix *m, size_t group, uint8_t *out)
+/* One group among `n` whose columns take turns. */
+static void pack_group(const struct matrix *m, size_t group, size_t n, uint8_t *out)
 {
     const size_t left = m->rows - group * LANES, n_rows = left < LANES ? left : LANES;
-    const size_t in = m->step_bytes, step = m->packed_step_bytes;
+    const size_t in = m->step_bytes, step = n * m->packed_step_bytes;
+    const size_t gap = n * pack_traits[m->pack].bytes;
     const size_t ahead = LANES * m->row_bytes > AHEAD ? LANES * m->row_bytes : AHEAD;
-    const uint8_t *from = source_row(m, group * LANES), *end = out + m->group_bytes;
+    const uint8_t *from = source_row(m, group * LANES);
 
     if (n_rows == LANES)
-        m->pack_blocks((struct pack_rows){from, m->row_bytes, from + ahead}, m->n_steps, out);
+        m->pack_blocks((struct pack_rows){from, m->row_bytes, from + ahead, gap}, m->n_steps, out);
     for (size_t i = 0; n_rows < LANES && i < m->n_steps; i++)
-        pack_rest(m, from + i * in, n_rows, in, out + i * step);
-    out += m->n_steps * step;
-    if (m->n_steps * in < m->row_bytes) {
-        pack_rest(m, from + m->n_steps * in, n_rows, m->row_bytes - m->n_steps * in, out);
-        out += step;
+        pack_rest(m, from + i * in, n_rows, in, gap, out + i * step);
+    if (m->n_steps * in < m->row_bytes)
+        pack_rest(m, from + m->n_steps * in, n_rows, m->row_bytes - m->n_steps * in, gap,
+                  out + m->n_steps * step);
+}
+
+void matrix_pack(const struct matrix *m, size_t first, size_t n, uint8_t *out)
+{
+    const size_t bytes = pack_traits[m->pack].bytes;
+
+    if (!matrix_reads_floats(m)) {
+        for (size_t g = 0; g < n; g++)
+            pack_group(m, first + g, 1, out + g * m->group_bytes);
+        return;
     }
-    memset(out, 0, (size_t)(end - out));
+    /* The columns beyond the last. */
+    memset(out + n * m->cols * bytes, 0, n * (m->padded_cols - m->cols) * bytes);
+    for (size_t g = 0; g < n; g++)
+        pack_group(m, first + g, n, out + g * bytes);
 }
 
 const uint8_t *matrix_groups(const struct matrix *m, size_t first, size_t n, uint8_t *scratch)
 {
     if (m->data != NULL)
-        return matrix_group(m, first);
-    for (size_t g = 0; g < n; g++)
-        matrix_pack(m, first + g, scratch + g * m->group_bytes);
+        return matrix_chunk(m, first);
+    matrix_pack(m, first, n, scratch);
     return scratch;
 }
 
 /* ---- back to rows --------------------------------------------------------------------------- */
 
-static void unpack_floats(const struct matrix *m, const uint8_t *group, size_t r, float *out)
+static void unpack_floats(const struct matrix *m, size_t row, float *out)
 {
-    size_t size = m->type->block_bytes;
+    const uint8_t *chunk = matrix_chunk(m, row / LANES);
+    size_t column = matrix_chunk_groups(m, row / LANES) * LANES, at = row % (KERNEL_CHUNK * LANES);
 
-    for (size_t c = 0; c < m->cols; c++)
-        m->type->dequantize_row(group + (c * LANES + r) * size, out + c, 1);
+    for (size_t c = 0; c < m->cols; c++, at += column)
+        m->type->dequantize_row(chunk + at * m->type->block_bytes, out + c, 1);
 }
 
-static void unpack_codes(const struct matrix *m, const uint8_t *group, size_t r, float *out)
+static void unpack_codes(const struct matrix *m, size_t row, float *out)
 {
+    size_t group = row / LANES;
+    const uint8_t *at = matrix_chunk(m, group) + group % KERNEL_CHUNK * m->group_bytes;
     struct pack_tile tile;
 
     for (size_t b = 0; b < m->cols / BLOCK; b++) {
-        pack_decode(m->pack, group, b, &tile);
+        pack_decode(m->pack, at, b, &tile);
         for (size_t c = 0; c < BLOCK; c++)
-            *out++ = pack_value(m->pack, &tile, r, c);
+            *out++ = pack_value(m->pack, &tile, row % LANES, c);
     }
 }
 
@@ -111,6 +127,5 @@ void matrix_row(const struct matrix *m, size_t row, float *out)
     if (m->data == NULL)
         m->type->dequantize_row(source_row(m, row), out, m->cols);
     else
-        (matrix_reads_floats(m) ? unpack_floats : unpack_codes)(m, matrix_group(m, row / LANES),
-                                                                row % LANES, out);
+        (matrix_reads_floats(m) ? unpack_floats : unpack_codes)(m, row, out);
 }

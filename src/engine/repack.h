@@ -16,8 +16,6 @@
 #include "engine/pack.h"
 #include "engine/quant.h"
 
-enum { MATRIX_CHUNK = 4 }; /* groups that lie together, whatever lies between the chunks */
-
 struct matrix {
     const struct gguf_tensor *source;
     const struct quant_traits *type;
@@ -29,24 +27,32 @@ struct matrix {
     size_t n_steps, step_bytes, packed_step_bytes; /* whole ones of a row: what is packed at once */
     size_t n_groups, group_bytes;
     uint8_t *data; /* the first chunk, borrowed; NULL: not repacked */
-    size_t stride; /* from one chunk to the next */
+    size_t stride; /* from one chunk to the next, whatever lies between them */
 };
 
-/* Where a group lies in the copy. */
-static inline uint8_t *matrix_group(const struct matrix *m, size_t group)
+/* Where the chunk of a group lies in the copy, and how many groups it has. */
+static inline uint8_t *matrix_chunk(const struct matrix *m, size_t group)
 {
-    return m->data + group / MATRIX_CHUNK * m->stride + group % MATRIX_CHUNK * m->group_bytes;
+    return m->data + group / KERNEL_CHUNK * m->stride;
+}
+
+static inline size_t matrix_chunk_groups(const struct matrix *m, size_t group)
+{
+    size_t left = m->n_groups - group / KERNEL_CHUNK * KERNEL_CHUNK;
+
+    return left < KERNEL_CHUNK ? left : KERNEL_CHUNK;
 }
 
 /* False with `err` when no kernel takes the tensor's type. `kernels` will pack it. */
 bool matrix_init(struct matrix *m, const struct gguf_tensor *source, const struct kernels *kernels,
                  struct error *err);
 
-/* Packs one group from the file into `out` [group_bytes]. */
-void matrix_pack(const struct matrix *m, size_t group, uint8_t *out);
+/* Packs groups first .. first + n - 1, a chunk or a part of one, from the file into `out` [n *
+ * group_bytes]: what a kernel takes for n groups. */
+void matrix_pack(const struct matrix *m, size_t first, size_t n, uint8_t *out);
 
-/* Groups first .. first + n - 1 of one chunk, packed: the copy, or `scratch` [n * group_bytes]
- * filled now. */
+/* The n groups of the chunk that begins with group `first`, packed: the copy, or `scratch` [n *
+ * group_bytes] filled now. */
 const uint8_t *matrix_groups(const struct matrix *m, size_t first, size_t n, uint8_t *scratch);
 
 /* The exact values of one row into out [padded_cols]. */
@@ -55,7 +61,7 @@ void matrix_row(const struct matrix *m, size_t row, float *out);
 /* Whether the kernel of this matrix reads floats (else codes) from a panel. */
 static inline bool matrix_reads_floats(const struct matrix *m)
 {
-    return m->pack >= PACK_F16;
+    return pack_is_float(m->pack);
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* What the matrix kernels of every set do, one core: products a second for panels of 1 to 32 tokens with the
+/* What the matrix kernels of every set do, one core: products a second for panels of 1 to 128 tokens with the
  * weights in the cache, and bytes a second for one token with the weights in memory.
  *
  *   tests/bench/kernels [SET]...      all sets that this computer bears, unless named
@@ -29,7 +29,7 @@ static const uint32_t types[] = {
     QUANT_Q6_K,   QUANT_IQ4_XS, QUANT_F16,  QUANT_BF16, QUANT_F32,
 };
 
-static const size_t panels[] = {1, 2, 4, 8, 32};
+static const size_t panels[] = {1, 2, 4, 8, 32, 128};
 
 /* The largest panel there is; smaller ones use its beginning. */
 static struct panel panel;
@@ -119,7 +119,7 @@ int main(int argc, char **argv)
         return 1;
     fill(data, STREAMED);
     make_panel();
-    printf("GMAC/s for a panel of       1       2       4       8      32   1, GB/s from memory\n");
+    printf("GMAC/s for a panel of       1       2       4       8      32     128   1, GB/s from memory\n");
     for (int i = 1; i < n_names; i++) {
         setenv("FADER_KERNELS", names[i], 1);
         const struct kernels *k = kernels_choose(&err);
