@@ -267,7 +267,7 @@ void tiny_byte_text(unsigned byte, char out[4])
     out[utf8_encode(c, out)] = '\0';
 }
 
-static const char words[] =
+static const char some_words[] =
     "the and of to in is that it was for on as with he be at by this had not are "
     "but from or have an they which one you were all her she there would their "
     "rain tin roof poem Paris France capital one two three";
@@ -318,7 +318,7 @@ static void add_word(struct vocabulary *v, const char *word, size_t len)
     str_done(&merge);
 }
 
-static void build_vocabulary(struct vocabulary *v, int n_extra)
+static void build_vocabulary(struct vocabulary *v, const char *words, int n_extra)
 {
     char text[16];
 
@@ -352,7 +352,7 @@ static void add_vocabulary(struct maker *m)
     const char *kind = m->o->tokenizer != NULL ? m->o->tokenizer : "gpt2";
     struct vocabulary v = {0};
 
-    build_vocabulary(&v, m->o->n_extra_tokens);
+    build_vocabulary(&v, m->o->words != NULL ? m->o->words : some_words, m->o->n_extra_tokens);
     m->n_vocab = v.n;
     if (strcmp(kind, "none") != 0) {
         tiny_add_text(&m->w, "tokenizer.ggml.model", kind);

@@ -27,6 +27,7 @@ struct tiny_gguf_options { /* all zero: the defaults in brackets */
     bool biases;           /* on every matrix of a layer */
     bool rope_freqs;       /* with frequency divisors */
     uint32_t seed;
+    const char *words;         /* sayable as one token each, blanks between [some forty] */
     const char *tokenizer;     /* tokenizer.ggml.model ["gpt2"]; "none": no tokenizer at all */
     const char *pre;           /* tokenizer.ggml.pre ["smollm"] */
     const char *chat_template; /* [none] */
