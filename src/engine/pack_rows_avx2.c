@@ -35,9 +35,9 @@ INLINE void words_store_bytes(const words w[1], uint8_t *out, size_t gap)
     __m128i low = _mm256_castsi256_si128(v), high = _mm256_extracti128_si256(v, 1);
 
     _mm_storel_epi64((__m128i *)out, low);
-    _mm_storeh_pd((double *)(out + gap), _mm_castsi128_pd(low));
+    _mm_storeh_pi((__m64 *)(out + gap), _mm_castsi128_ps(low));
     _mm_storel_epi64((__m128i *)(out + 2 * gap), high);
-    _mm_storeh_pd((double *)(out + 3 * gap), _mm_castsi128_pd(high));
+    _mm_storeh_pi((__m64 *)(out + 3 * gap), _mm_castsi128_ps(high));
 }
 
 INLINE void words_store_shorts(const words w[1], uint8_t *out, size_t gap)
